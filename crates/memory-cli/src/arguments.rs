@@ -118,6 +118,9 @@ pub(crate) enum Command {
     /// List, check and install embedding models
     #[command(subcommand)]
     Model(ModelCommand),
+    /// Measure how well search finds, and how fast everything is
+    #[command(subcommand)]
+    Bench(BenchCommand),
     /// Print shell completions
     Completions(CompletionsArguments),
     /// Print the manual page
@@ -365,6 +368,29 @@ pub(crate) struct ReindexArguments {
     /// Only the vector index
     #[arg(long)]
     pub(crate) vector: bool,
+}
+
+/// `memory bench …`
+#[derive(Debug, Subcommand)]
+pub(crate) enum BenchCommand {
+    /// Recall on data sets: folders with messages.ndjson and queries.ndjson. The home is not touched
+    Retrieval {
+        /// The folders
+        #[arg(required = true)]
+        data: Vec<PathBuf>,
+    },
+    /// Writes, indexing, search, memory and disk on made-up text. The home is not touched
+    Speed {
+        /// How many items
+        #[arg(long, default_value_t = 10_000)]
+        items: usize,
+        /// Messages of conversations instead of memories
+        #[arg(long)]
+        messages: bool,
+        /// Where to work, and to leave the store; default is a temporary folder that is removed
+        #[arg(long)]
+        keep: Option<PathBuf>,
+    },
 }
 
 /// `memory config …`

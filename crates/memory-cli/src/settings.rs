@@ -31,7 +31,11 @@ impl Settings {
             workspace: global.workspace.clone(),
             team: global.team.as_deref().map(team),
             session: global.session.clone(),
-            ..Viewer::user(&external.user_id, &external.scope_id)
+            // Who asks is not part of the configuration: the workspace stays with the configured user.
+            ..Viewer::user(
+                global.user.as_deref().unwrap_or(&external.user_id),
+                global.space.as_deref().unwrap_or(&external.scope_id),
+            )
         };
         viewer.check()?;
         let viewer_is_named =
@@ -56,7 +60,8 @@ impl Settings {
 pub(crate) fn builtin<'a>(memory: &'a Memory, operation: &'static str) -> Result<&'a BuiltinProvider> {
     memory.builtin.as_deref().ok_or_else(|| {
         let mode = memory.engine.mode();
-        let kind = if mode == memory_core::config::EngineMode::None { ErrorKind::Disabled } else { ErrorKind::Unsupported };
+        let kind =
+            if mode == memory_core::config::EngineMode::None { ErrorKind::Disabled } else { ErrorKind::Unsupported };
         Error::new(kind, format!("`{operation}` needs the builtin store, and memory.engine is `{mode}`"))
             .with_operation(operation)
             .with_hint("set memory.engine (MEMORY_ENGINE) to builtin")
@@ -70,12 +75,6 @@ fn loader(global: &Global) -> Loader {
     }
     if let Some(config) = &global.config {
         loader = loader.with_config(config);
-    }
-    if let Some(user) = &global.user {
-        loader = loader.with_override("--user", "memory.external.user_id", user);
-    }
-    if let Some(space) = &global.space {
-        loader = loader.with_override("--space", "memory.external.scope_id", space);
     }
     match (global.quiet, global.verbose) {
         (true, _) => loader.with_override("--quiet", "memory.log", "error"),

@@ -23,8 +23,13 @@ impl Engine {
         external: Option<Arc<dyn MemoryProvider>>,
     ) -> Result<Self> {
         let missing = |what: &str| {
-            Error::new(ErrorKind::ConfigInvalid, format!("memory.engine is `{mode}`, but there is no usable {what} provider"))
-                .with_hint("set memory.external.provider (MEMORY_EXTERNAL_PROVIDER), or memory.engine (MEMORY_ENGINE) to builtin")
+            Error::new(
+                ErrorKind::ConfigInvalid,
+                format!("memory.engine is `{mode}`, but there is no usable {what} provider"),
+            )
+            .with_hint(
+                "set memory.external.provider (MEMORY_EXTERNAL_PROVIDER), or memory.engine (MEMORY_ENGINE) to builtin",
+            )
         };
         let provider = match mode {
             EngineMode::None => None,
@@ -34,8 +39,11 @@ impl Engine {
                 if external.is_none() {
                     return Err(missing("external"));
                 }
-                return Err(Error::new(ErrorKind::Unsupported, "memory.engine `both` is not available in this version")
-                    .with_hint("set memory.engine (MEMORY_ENGINE) to builtin"));
+                return Err(Error::new(
+                    ErrorKind::Unsupported,
+                    "memory.engine `both` is not available in this version",
+                )
+                .with_hint("set memory.engine (MEMORY_ENGINE) to builtin"));
             }
         };
         Ok(Self { mode, provider })

@@ -13,8 +13,20 @@ use crate::{Error, Hit, Result, Timestamp};
 const DEEPEST: usize = 16;
 
 const FIELDS: &[&str] = &[
-    "id", "kind", "title", "text", "category", "tags", "owner", "session_id", "speaker", "role", "external_id", "event_at",
-    "created_at", "path",
+    "id",
+    "kind",
+    "title",
+    "text",
+    "category",
+    "tags",
+    "owner",
+    "session_id",
+    "speaker",
+    "role",
+    "external_id",
+    "event_at",
+    "created_at",
+    "path",
 ];
 
 /// How a field is compared.
@@ -90,7 +102,8 @@ fn parse_node(source: &Value, depth: usize) -> Result<Node> {
         return Err(Error::invalid(format!("the filter is nested deeper than {DEEPEST}")));
     }
     let object = source.as_object().ok_or_else(|| {
-        Error::invalid("a filter is a JSON object").with_hint("for example {\"category\":\"fact\"} or {\"AND\":[{…},{…}]}")
+        Error::invalid("a filter is a JSON object")
+            .with_hint("for example {\"category\":\"fact\"} or {\"AND\":[{…},{…}]}")
     })?;
     let mut nodes = Vec::with_capacity(object.len());
     for (key, value) in object {
@@ -145,8 +158,9 @@ fn compare(field: &str, operator: Operator, value: &Value) -> Result<Node> {
         _ => !value.is_array() && !value.is_object(),
     };
     if !fits {
-        return Err(Error::invalid(format!("the value for `{field}` in the filter has the wrong type"))
-            .with_hint("`in` and `nin` take a list, `contains` takes a text, the others a text, number, true, false or null"));
+        return Err(Error::invalid(format!("the value for `{field}` in the filter has the wrong type")).with_hint(
+            "`in` and `nin` take a list, `contains` takes a text, the others a text, number, true, false or null",
+        ));
     }
     let is_time = matches!(field, "created_at" | "event_at");
     if is_time && let Some(text) = value.as_str() {

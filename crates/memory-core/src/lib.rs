@@ -23,20 +23,23 @@ pub use error::{Error, ErrorKind, ErrorStatus, Result};
 pub use fence::{FENCE_TAG, fence, fence_hits, strip_fences};
 pub use filter::Filter;
 pub use id::{ID_LENGTH, Id, IdGenerator, IdPrefix, SHORTEST_PREFIX};
-pub use memory::{Attributes, Chunk, Compression, Document, Memory, MemoryKind, Message, Origin, Relevance, Role, State};
+pub use memory::{
+    Attributes, Chunk, Compression, Document, Memory, MemoryKind, Message, Origin, Relevance, Role, State,
+};
 pub use progress::{NoProgress, Progress};
 pub use provider::{
-    Capability, ChunkItem, Descriptor, GetReport, Health, Item, ListPage, ListRequest, ListSort, MemoryProvider, Revision,
-    SessionContext, ToolDefinition, Turn,
+    Capability, ChunkItem, Descriptor, GetReport, Health, Item, ListPage, ListRequest, ListSort, MemoryProvider,
+    Revision, SessionContext, ToolDefinition, Turn,
 };
 pub use registry::{ProviderFactory, ProviderRegistry};
 pub use scope::{DEFAULT_NAME, LONGEST_NAME, Owner, Scope, Team, TeamRole, Viewer};
 pub use search::{
-    Explanation, GroupBy, Hit, HitKind, Neighbor, Recall, RecallOutcome, RecallReason, SearchMode, SearchRequest, Source,
+    Explanation, GroupBy, Hit, HitKind, Neighbor, Recall, RecallOutcome, RecallReason, SearchMode, SearchRequest,
+    Source,
 };
 pub use secret::{SafeUrl, Secret};
 pub use time::{Clock, ManualClock, SystemClock, Timestamp};
 pub use write::{
-    DeleteReport, DeleteRequest, MemoryChanges, NewMemory, NewMessage, UpdateRequest, WriteItem, WriteOutcome, WriteReport,
-    WriteRequest, WriteResult,
+    DeleteReport, DeleteRequest, MemoryChanges, NewMemory, NewMessage, UpdateRequest, WriteItem, WriteOutcome,
+    WriteReport, WriteRequest, WriteResult,
 };

@@ -66,7 +66,9 @@ impl FromStr for Owner {
                 None => return Err(Error::invalid("an owner `member:` is written member:TEAM/NAME")),
             },
             _ => {
-                return Err(Error::invalid("an owner is `user`, or agent:, workspace:, team:, member: or session: and a name"));
+                return Err(Error::invalid(
+                    "an owner is `user`, or agent:, workspace:, team:, member: or session: and a name",
+                ));
             }
         };
         owner.check()?;
@@ -273,9 +275,10 @@ impl Viewer {
 
     fn refuse_temporary_team(&self) -> Result<()> {
         match &self.team {
-            Some(team) if team.role == TeamRole::Temporary => {
-                Err(Error::new(crate::ErrorKind::Forbidden, "a temporary team reads its parent team and writes nothing"))
-            }
+            Some(team) if team.role == TeamRole::Temporary => Err(Error::new(
+                crate::ErrorKind::Forbidden,
+                "a temporary team reads its parent team and writes nothing",
+            )),
             _ => Ok(()),
         }
     }

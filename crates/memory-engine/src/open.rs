@@ -34,7 +34,9 @@ impl Memory {
         };
         let name = config.memory.external.provider.trim();
         let external = match mode {
-            EngineMode::External | EngineMode::Both if !name.is_empty() => Some(external_providers().build(name, config)?),
+            EngineMode::External | EngineMode::Both if !name.is_empty() => {
+                Some(external_providers().build(name, config)?)
+            }
             _ => None,
         };
         let shared = builtin.clone().map(|provider| provider as Arc<dyn MemoryProvider>);

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use memory_core::config::{Config, DocumentLayout, EmbeddingConfig, EmbeddingKind, Rerank, SecretPolicy};
 use memory_core::Scope;
+use memory_core::config::{Config, DocumentLayout, EmbeddingConfig, EmbeddingKind, Rerank, SecretPolicy};
 use memory_models::{EmbedderConfig, EmbedderKind};
 
 use crate::documents::layout::Layout;

@@ -1,16 +1,17 @@
 //! The doctor: looks at every part, does a live write → recall → forget round trip, and says of each finding what to do.
 
 use memory_core::{
-    Error, ErrorKind, MemoryProvider, NewMemory, NoProgress, Owner, Result, Scope, SearchRequest, Viewer, WriteItem, WriteRequest,
+    Error, ErrorKind, MemoryProvider, NewMemory, NoProgress, Owner, Result, Scope, SearchRequest, Viewer, WriteItem,
+    WriteRequest,
 };
-use memory_index::{TextIndex, VectorIndex};
+use memory_index::{IndexFilter, LanceIndex, TextIndex, VectorIndex};
 use memory_models::Purpose;
 use serde::Serialize;
 
 use crate::blocking::blocking;
 use crate::indexer::ReindexTarget;
 use crate::provider::BuiltinProvider;
-use crate::store::{ResolvedItem, Store};
+use crate::store::{IndexPhase, ResolvedItem, Store};
 
 /// The tenant of the round trip, apart from everybody's memories.
 const DOCTOR: &str = "__doctor__";
@@ -46,6 +47,7 @@ impl BuiltinProvider {
         let mut checks = vec![self.check_store().await, self.check_embedder().await];
         checks.push(self.check_text_index(fix).await);
         checks.push(self.check_vector_index(fix).await);
+        checks.push(self.check_rebuild(fix).await);
         checks.push(self.check_lag(fix).await);
         checks.push(self.check_documents().await);
         checks.push(self.check_round_trip().await);
@@ -97,7 +99,7 @@ impl BuiltinProvider {
 
     async fn check_vector_index(&self, fix: bool) -> DoctorCheck {
         let found = match self.indexes().vector().await {
-            Ok(Some((_, index))) => index.count().await,
+            Ok(Some((_, index))) => self.read_vectors(&index).await,
             Ok(None) => return self.missing_vector_index(fix).await,
             Err(error) => Err(error),
         };
@@ -107,8 +109,21 @@ impl BuiltinProvider {
         }
     }
 
+    /// Counts the vectors after a search among them: the count alone reads no vector.
+    async fn read_vectors(&self, index: &LanceIndex) -> Result<usize> {
+        let sample = ["The doctor looks at the vectors.".to_owned()];
+        let vector = self.indexes().embedder().embed(&sample, Purpose::Query).await?.into_iter().next().flatten();
+        if let Some(vector) = vector {
+            let scopes = self.read("find scopes", |connection| Store::all_scopes(connection)).await?;
+            let filter = IndexFilter::scopes(scopes.iter().map(Scope::key));
+            index.search(&vector, &filter, 1).await?;
+        }
+        index.count().await
+    }
+
     async fn missing_vector_index(&self, fix: bool) -> DoctorCheck {
-        let states = self.read("find an index", |connection| Store::index_states(connection, crate::indexer::VECTOR)).await;
+        let states =
+            self.read("find an index", |connection| Store::index_states(connection, crate::indexer::VECTOR)).await;
         match states {
             Ok(states) if !states.is_empty() && self.indexes().embedder().id() != "none" => {
                 let error = Error::new(ErrorKind::Corrupt, "it was made by another embedder");
@@ -133,6 +148,36 @@ impl BuiltinProvider {
             },
             Err(error) => failed(name, &error),
         }
+    }
+
+    /// An interrupted rebuild does no harm, the index in use is whole, but changes are kept for it until it goes on.
+    async fn check_rebuild(&self, fix: bool) -> DoctorCheck {
+        let name = "rebuild";
+        let unfinished = self.read("find an unfinished index", |connection| {
+            let is_unfinished = |kind: &str| -> Result<bool> {
+                let states = Store::index_states(connection, kind)?;
+                Ok(states.iter().any(|state| state.phase == IndexPhase::Building))
+            };
+            Ok((is_unfinished(crate::indexer::TEXT)?, is_unfinished(crate::indexer::VECTOR)?))
+        });
+        let target = match unfinished.await {
+            Ok((false, false)) => return good(name, "no rebuild is unfinished"),
+            Ok((true, true)) => ReindexTarget::All,
+            Ok((true, false)) => ReindexTarget::Text,
+            Ok((false, true)) => ReindexTarget::Vector,
+            Err(error) => return failed(name, &error),
+        };
+        let mut check = good(name, "a rebuild is under way or was interrupted; the index in use is whole");
+        check.fix = Some("run `memory doctor --fix` or `memory reindex` to go on with it".to_owned());
+        if fix {
+            match self.reindex(target, &NoProgress).await {
+                Ok(_) => check.fix = Some("it was finished".to_owned()),
+                // Whoever has the lock is at it.
+                Err(error) if error.kind() == ErrorKind::Busy => {}
+                Err(error) => return failed(name, &error),
+            }
+        }
+        check
     }
 
     async fn check_lag(&self, fix: bool) -> DoctorCheck {
@@ -187,15 +232,15 @@ impl BuiltinProvider {
         for question in [format!("What did the doctor write as {mark}?"), "医生的检查".to_owned()] {
             let recall = self.search(SearchRequest::new(viewer.clone(), question)).await?;
             if !recall.hits.iter().any(|hit| hit.id.as_str() == id) {
-                return Err(Error::unexpected("what was written is not recalled").with_hint("run `memory doctor --fix`"));
+                return Err(
+                    Error::unexpected("what was written is not recalled").with_hint("run `memory doctor --fix`")
+                );
             }
         }
         let (asked, forgotten) = (viewer.clone(), id.clone());
-        self.write_store("forget", move |connection| {
-            match Store::resolve(connection, &asked, &forgotten)? {
-                Some(ResolvedItem::Memory(row)) => Store::erase_memory(connection, &row),
-                _ => Err(Error::unexpected("the written memory cannot be found by its id")),
-            }
+        self.write_store("forget", move |connection| match Store::resolve(connection, &asked, &forgotten)? {
+            Some(ResolvedItem::Memory(row)) => Store::erase_memory(connection, &row),
+            _ => Err(Error::unexpected("the written memory cannot be found by its id")),
         })
         .await?;
         let recall = self.search(SearchRequest::new(viewer, "医生的检查")).await?;

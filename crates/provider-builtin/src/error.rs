@@ -29,7 +29,11 @@ pub(crate) fn from_sqlite(operation: &'static str, error: rusqlite::Error) -> Er
             "the store is damaged",
             "run `memory doctor`; restore store.db from a backup or `memory export` bundle",
         ),
-        _ => (ErrorKind::Unexpected, "the store refused an operation", "run `memory doctor`, and report this if it persists"),
+        _ => (
+            ErrorKind::Unexpected,
+            "the store refused an operation",
+            "run `memory doctor`, and report this if it persists",
+        ),
     };
     Error::new(kind, message).with_operation(operation).with_source(error).with_hint(hint)
 }

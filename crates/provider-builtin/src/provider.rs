@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use memory_core::config::Rerank;
 use memory_core::{
-    Capability, Clock, DeleteReport, DeleteRequest, Descriptor, GetReport, Health, ListPage, ListRequest, MemoryProvider,
-    NewMessage, Progress, Recall, Result, Revision, Role, SearchRequest, SessionContext, ToolDefinition, Turn,
-    UpdateRequest, Viewer, WriteItem, WriteReport, WriteRequest, WriteResult, strip_fences,
+    Capability, Clock, DeleteReport, DeleteRequest, Descriptor, GetReport, Health, ListPage, ListRequest,
+    MemoryProvider, NewMessage, Progress, Recall, Result, Revision, Role, SearchRequest, SessionContext,
+    ToolDefinition, Turn, UpdateRequest, Viewer, WriteItem, WriteReport, WriteRequest, WriteResult, strip_fences,
 };
 use memory_models::{EmbeddingCache, build_embedder};
 use rusqlite::Transaction;
@@ -16,7 +17,7 @@ use crate::blocking::blocking;
 use crate::config::BuiltinConfig;
 use crate::gateway::Gateway;
 use crate::indexer::{IndexReport, Indexer, Indexes, ReindexTarget};
-use crate::search::Searcher;
+use crate::search::{Searcher, Tables};
 use crate::store::{SqliteEmbeddingCache, Store};
 use crate::workspace::Workspaces;
 
@@ -45,6 +46,7 @@ impl BuiltinProvider {
     pub async fn open(config: BuiltinConfig, clock: Arc<dyn Clock>) -> Result<Self> {
         let path = config.store_path();
         let store = blocking(move || Store::open(&path, clock).map(Arc::new)).await?;
+        let workspaces = Workspaces::of(&config, &store).await?;
         let cache: Arc<dyn EmbeddingCache> = Arc::new(SqliteEmbeddingCache(store.clone()));
         let embedder = build_embedder(&config.embedder, Some(cache))?;
         // lancedb takes a relative path that begins with `db` for an address in a cloud.
@@ -54,8 +56,13 @@ impl BuiltinProvider {
         Ok(Self(Arc::new(Parts {
             gateway: Gateway::new(store.clone(), config.gateway.clone()),
             indexer: Indexer::new(store.clone(), indexes.clone()),
-            searcher: Searcher { store: store.clone(), indexes: indexes.clone(), settings: config.search.clone() },
-            workspaces: Workspaces::new(&config),
+            searcher: Searcher {
+                store: store.clone(),
+                indexes: indexes.clone(),
+                settings: config.search.clone(),
+                tables: Tables { enabled: config.search.weights.late > 0.0 && config.search.rerank != Rerank::None },
+            },
+            workspaces,
             indexes,
             store,
             config,
@@ -154,7 +161,9 @@ impl MemoryProvider for BuiltinProvider {
             sync_turn: true,
             offline: matches!(
                 self.config().embedder.kind,
-                memory_models::EmbedderKind::Static | memory_models::EmbedderKind::Hash | memory_models::EmbedderKind::None
+                memory_models::EmbedderKind::Static
+                    | memory_models::EmbedderKind::Hash
+                    | memory_models::EmbedderKind::None
             ),
             max_batch: None,
             max_text_bytes: Some(self.config().gateway.max_memory_bytes),
@@ -212,10 +221,8 @@ impl MemoryProvider for BuiltinProvider {
             .map(|(role, text)| (role, strip_fences(text)))
             .filter(|(_, text)| !text.trim().is_empty())
             .map(|(role, text)| {
-                let message = NewMessage {
-                    created_at: Some(at),
-                    ..NewMessage::new(scope.clone(), session.clone(), role, text)
-                };
+                let message =
+                    NewMessage { created_at: Some(at), ..NewMessage::new(scope.clone(), session.clone(), role, text) };
                 WriteItem::Message(Box::new(message))
             })
             .collect();
@@ -265,7 +272,10 @@ impl MemoryProvider for BuiltinProvider {
         match self.status().await {
             Ok(status) => Health {
                 ok: true,
-                message: format!("{} memories, {} messages, {} documents", status.memories, status.messages, status.documents),
+                message: format!(
+                    "{} memories, {} messages, {} documents",
+                    status.memories, status.messages, status.documents
+                ),
                 details: serde_json::to_value(&status).unwrap_or(Value::Null),
             },
             Err(error) => Health { ok: false, message: error.to_string(), details: error.to_json() },

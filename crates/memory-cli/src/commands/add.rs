@@ -13,7 +13,8 @@ pub(super) async fn add(context: &Context<'_>, arguments: AddArguments) -> Resul
     if body.trim().is_empty() {
         return Err(Error::invalid("there is no text to remember").with_operation("add").into());
     }
-    let memory = new_memory(NewMemory::new(context.viewer().writable()?, body), arguments.fields, arguments.external_id);
+    let memory =
+        new_memory(NewMemory::new(context.viewer().writable()?, body), arguments.fields, arguments.external_id);
     let request = WriteRequest { items: vec![WriteItem::Memory(Box::new(memory))], force: arguments.force };
     let memory = context.open().await?;
     let written = memory.engine.write(request).await;
@@ -32,7 +33,9 @@ pub(super) async fn add(context: &Context<'_>, arguments: AddArguments) -> Resul
             (WriteOutcome::Superseded, Some(old)) => {
                 context.output.line(&format!("{} {id} in place of {old}{remark}", style.good("stored")))?;
             }
-            (WriteOutcome::Superseded, None) => context.output.line(&format!("{} {id}{remark}", style.good("stored")))?,
+            (WriteOutcome::Superseded, None) => {
+                context.output.line(&format!("{} {id}{remark}", style.good("stored")))?
+            }
             (WriteOutcome::Queued, _) => context.output.line(&format!("queued {id}{remark}"))?,
             (WriteOutcome::Rejected, _) => {
                 let reason = result.reason.as_deref().unwrap_or("the store refused it");

@@ -50,7 +50,11 @@ struct Question {
 }
 
 /// Answers every line; a bad one gets an error in its place and the rest goes on.
-pub(super) async fn batch(context: &Context<'_>, file: &Path, defaults: SearchRequest) -> std::result::Result<Exit, Stop> {
+pub(super) async fn batch(
+    context: &Context<'_>,
+    file: &Path,
+    defaults: SearchRequest,
+) -> std::result::Result<Exit, Stop> {
     let mut lines = read_lines(file.to_owned())?;
     let memory = context.open().await?;
     if let Ok(store) = builtin(&memory, "search") {
@@ -98,7 +102,8 @@ async fn answer(memory: &Memory, line: &[u8], number: u64, defaults: &SearchRequ
         Err(error) => Err(error),
     };
     let written = recall.and_then(|recall| {
-        serde_json::to_value(&recall).map_err(|error| Error::unexpected("the answer cannot be written as JSON").with_source(error))
+        serde_json::to_value(&recall)
+            .map_err(|error| Error::unexpected("the answer cannot be written as JSON").with_source(error))
     });
     (id, written)
 }

@@ -41,7 +41,9 @@ fn render(command: &clap::Command, page: &mut Vec<u8>) -> Result<(), Error> {
         return man.render(page).map_err(failed);
     }
     // One page: the commands follow as sections, without a title of their own.
-    page.extend_from_slice(format!(".SH {}\n", command.get_bin_name().unwrap_or(command.get_name()).to_uppercase()).as_bytes());
+    page.extend_from_slice(
+        format!(".SH {}\n", command.get_bin_name().unwrap_or(command.get_name()).to_uppercase()).as_bytes(),
+    );
     man.render_description_section(page).map_err(failed)?;
     man.render_synopsis_section(page).map_err(failed)?;
     man.render_options_section(page).map_err(failed)

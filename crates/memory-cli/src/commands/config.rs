@@ -57,7 +57,12 @@ fn check_settings(context: &Context<'_>) -> Result<Exit, Stop> {
                 Severity::Warning => output.style.warning("warning:"),
             };
             let place = if finding.path.is_empty() { String::new() } else { format!("{}: ", finding.path) };
-            output.line(&format!("{word} {place}{}\n    {} {}", finding.message, output.style.hint("→"), finding.hint))?;
+            output.line(&format!(
+                "{word} {place}{}\n    {} {}",
+                finding.message,
+                output.style.hint("→"),
+                finding.hint
+            ))?;
         }
         if findings.is_empty() {
             output.line(&output.style.good("the configuration makes sense"))?;

@@ -23,7 +23,8 @@ pub(super) async fn doctor(context: &Context<'_>, fix: bool) -> Result<Exit, Sto
             }
         }
         let failed = report.checks.iter().filter(|check| !check.ok).count();
-        let summary = if report.ok { style.good("all is well") } else { style.error(&format!("{failed} of these need care")) };
+        let summary =
+            if report.ok { style.good("all is well") } else { style.error(&format!("{failed} of these need care")) };
         output.line(&format!("\n{summary}"))?;
     }
     Ok(if report.ok { Exit::Done } else { Exit::Failed })

@@ -18,6 +18,8 @@ pub(super) async fn export(context: &Context<'_>, arguments: ExportArguments) ->
     let memory = context.open().await?;
     let store = builtin(&memory, "export")?;
     let viewer = context.settings.named_viewer();
+    // Files that were put there by hand belong to the export too.
+    store.sync_documents(&context.output.progress()).await?;
     let mut exporter = transfer::export(format, path, Box::new(std::io::stdout()), SystemClock.now())?;
     let exported = async {
         store.export(viewer, &mut |item| exporter.item(&item)).await?;
@@ -36,7 +38,9 @@ pub(super) async fn export(context: &Context<'_>, arguments: ExportArguments) ->
 fn show(output: &Output, path: &Path, report: &transfer::ExportReport) -> Result<(), Stop> {
     if output.json {
         let mut value = serde_json::json!({"path": path});
-        if let (Some(object), Ok(serde_json::Value::Object(counts))) = (value.as_object_mut(), serde_json::to_value(report)) {
+        if let (Some(object), Ok(serde_json::Value::Object(counts))) =
+            (value.as_object_mut(), serde_json::to_value(report))
+        {
             object.extend(counts);
         }
         return output.value(&value);
@@ -49,7 +53,11 @@ fn show(output: &Output, path: &Path, report: &transfer::ExportReport) -> Result
 /// A broken pipe comes back as the cause of a storage error.
 fn reader_gone(error: memory_core::Error) -> Stop {
     let cause = std::error::Error::source(&error).and_then(|cause| cause.downcast_ref::<std::io::Error>());
-    if cause.is_some_and(|cause| cause.kind() == std::io::ErrorKind::BrokenPipe) { Stop::ReaderGone } else { error.into() }
+    if cause.is_some_and(|cause| cause.kind() == std::io::ErrorKind::BrokenPipe) {
+        Stop::ReaderGone
+    } else {
+        error.into()
+    }
 }
 
 fn by_name(path: &Path) -> ExportFormat {

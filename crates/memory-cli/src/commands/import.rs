@@ -25,8 +25,11 @@ pub(super) async fn import(context: &Context<'_>, arguments: ImportArguments) ->
     let report = transfer::import(&memory, &options, &progress).await?;
     let mut unindexed = None;
     if !options.dry_run && report.stored + report.superseded > 0 {
-        let indexed = builtin(&memory, "import")?.index_pending(&progress).await?;
-        unindexed = indexed.skipped;
+        let store = builtin(&memory, "import")?;
+        if report.documents > 0 {
+            store.sync_documents(&progress).await?;
+        }
+        unindexed = store.index_pending(&progress).await?.skipped;
     }
     memory.engine.shutdown().await?;
     drop(progress);
@@ -45,7 +48,8 @@ fn show(report: &ImportReport, output: &Output) -> Result<(), Stop> {
     problems("not taken in", &report.errors, output);
     problems("left alone", &report.skipped, output);
     let sorts = [(report.messages, "message"), (report.memories, "memory"), (report.documents, "document")];
-    let read: Vec<String> = sorts.iter().filter(|(count, _)| *count > 0).map(|(count, sort)| counted(*count, sort)).collect();
+    let read: Vec<String> =
+        sorts.iter().filter(|(count, _)| *count > 0).map(|(count, sort)| counted(*count, sort)).collect();
     let read = if read.is_empty() { "nothing".to_owned() } else { read.join(", ") };
     let files = counted(report.files, "file");
     if report.dry_run {

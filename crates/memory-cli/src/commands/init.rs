@@ -39,7 +39,12 @@ pub(super) async fn init(context: &Context<'_>) -> Result<Exit, Stop> {
     let mut text = format!("{}\n\n", style.good("memory is ready"));
     for (label, path, remark) in lines {
         let remark = if remark.is_empty() { String::new() } else { style.faint(&format!("  ({remark})")) };
-        text.push_str(&format!("  {}{} {}{remark}\n", style.label(label), " ".repeat(14 - label.len()), path.display()));
+        text.push_str(&format!(
+            "  {}{} {}{remark}\n",
+            style.label(label),
+            " ".repeat(14 - label.len()),
+            path.display()
+        ));
     }
     text.push_str(&format!("\n{}\n", style.strong("next steps")));
     for (command, remark) in [

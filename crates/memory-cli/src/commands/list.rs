@@ -50,7 +50,8 @@ pub(super) async fn list(context: &Context<'_>, arguments: ListArguments) -> Res
         }
     } else {
         loop {
-            let lines = page.items.iter().map(|item| item_line(item, context.output.width, context.output.style) + "\n");
+            let lines =
+                page.items.iter().map(|item| item_line(item, context.output.width, context.output.style) + "\n");
             context.output.text(&lines.collect::<String>())?;
             match page.next.take() {
                 Some(next) if arguments.all => request.cursor = Some(next),
@@ -69,8 +70,13 @@ pub(super) async fn list(context: &Context<'_>, arguments: ListArguments) -> Res
 
 /// A store without memories may still have messages.
 async fn nothing_to_list(context: &Context<'_>, memory: &memory_engine::Memory, sort: ListSort) -> Result<(), Stop> {
-    let messages =
-        ListRequest { viewer: context.viewer().clone(), kind: Some(HitKind::Message), sort, limit: 1, ..Default::default() };
+    let messages = ListRequest {
+        viewer: context.viewer().clone(),
+        kind: Some(HitKind::Message),
+        sort,
+        limit: 1,
+        ..Default::default()
+    };
     if memory.engine.list(messages).await?.items.is_empty() {
         context.nothing_stored();
     } else {

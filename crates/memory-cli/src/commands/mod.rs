@@ -2,6 +2,7 @@
 
 mod add;
 mod batch;
+mod bench;
 mod completions;
 mod config;
 mod doctor;
@@ -80,6 +81,7 @@ pub(crate) async fn run(arguments: Arguments, output: &Output) -> Result<Exit, S
         Command::Stats => status::stats(&context).await,
         Command::Doctor(arguments) => doctor::doctor(&context, arguments.fix).await,
         Command::Reindex(arguments) => reindex::reindex(&context, &arguments).await,
+        Command::Bench(command) => bench::bench(&context, &command).await,
         Command::Config(command) => config::config(&context, &command),
         Command::Provider(command) => provider::provider(&context, &command).await,
         Command::Model(command) => model::model(&context, command).await,
@@ -97,9 +99,10 @@ async fn text_argument(words: &[String], most: usize) -> Result<String, Error> {
                 let (mut bytes, most) = (Vec::new(), u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1));
                 std::io::stdin().lock().take(most).read_to_end(&mut bytes).map(|_| bytes)
             });
-            let bytes = read.await.map_err(|error| Error::unexpected("the reading thread stopped").with_source(error))?;
             let bytes =
-                bytes.map_err(|error| Error::new(ErrorKind::Storage, "cannot read standard input").with_source(error))?;
+                read.await.map_err(|error| Error::unexpected("the reading thread stopped").with_source(error))?;
+            let bytes = bytes
+                .map_err(|error| Error::new(ErrorKind::Storage, "cannot read standard input").with_source(error))?;
             String::from_utf8(bytes).map_err(|error| {
                 let at = error.utf8_error().valid_up_to() + 1;
                 Error::invalid(format!("standard input is not valid UTF-8 (byte {at})"))

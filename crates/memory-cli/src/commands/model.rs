@@ -87,5 +87,7 @@ async fn install(context: &Context<'_>, models: PathBuf, path: PathBuf, name: Op
 }
 
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Error> + Send + 'static) -> Result<T, Error> {
-    tokio::task::spawn_blocking(work).await.map_err(|error| Error::unexpected("the model thread stopped").with_source(error))?
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|error| Error::unexpected("the model thread stopped").with_source(error))?
 }

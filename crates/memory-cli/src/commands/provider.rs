@@ -57,7 +57,8 @@ fn list(context: &Context<'_>) -> Result<Exit, Stop> {
 
 async fn check(context: &Context<'_>, name: Option<&str>) -> Result<Exit, Stop> {
     if let Some(name) = name.filter(|name| *name != BUILTIN) {
-        let error = Error::not_found(format!("there is no provider `{name}` in this program")).with_operation("provider check");
+        let error =
+            Error::not_found(format!("there is no provider `{name}` in this program")).with_operation("provider check");
         return Err(error.with_hint(format!("available: {BUILTIN}")).into());
     }
     let memory = context.open().await?;
@@ -72,7 +73,12 @@ async fn check(context: &Context<'_>, name: Option<&str>) -> Result<Exit, Stop> 
         output.value(&json!({"name": descriptor.name, "version": descriptor.version, "ok": health.ok,
             "message": health.message, "details": health.details, "took_ms": took_ms}))?;
     } else if health.ok {
-        output.line(&format!("{} {}: {} ({took_ms:.1} ms)", output.style.good("✓"), descriptor.name, health.message))?;
+        output.line(&format!(
+            "{} {}: {} ({took_ms:.1} ms)",
+            output.style.good("✓"),
+            descriptor.name,
+            health.message
+        ))?;
     } else {
         output.error(&Error::new(ErrorKind::Unreachable, health.message).with_hint("run `memory doctor`"));
     }

@@ -30,7 +30,9 @@ pub(super) async fn reindex(context: &Context<'_>, arguments: &ReindexArguments)
     } else {
         match &report.skipped {
             Some(reason) => context.output.line(&format!("not rebuilt: {reason}"))?,
-            None => context.output.line(&format!("{} {} entries", context.output.style.good("indexed"), report.applied))?,
+            None => {
+                context.output.line(&format!("{} {} entries", context.output.style.good("indexed"), report.applied))?
+            }
         }
     }
     Ok(if report.skipped.is_some() { Exit::Refused } else { Exit::Done })

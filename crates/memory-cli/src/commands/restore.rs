@@ -21,7 +21,8 @@ pub(super) async fn restore(context: &Context<'_>, arguments: RestoreArguments) 
             output.line(&format!("{} {id}", output.style.good(word)))?;
         }
         if !report.missing.is_empty() {
-            let error = not_found(&report.missing).with_hint("see what can be restored with `memory list --state deleted`");
+            let error =
+                not_found(&report.missing).with_hint("see what can be restored with `memory list --state deleted`");
             output.error(&error);
         }
     }

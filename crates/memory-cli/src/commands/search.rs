@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use memory_core::{Error, Filter, Hit, HitKind, Neighbor, Recall, RecallOutcome, RecallReason, SearchRequest, Timestamp};
+use memory_core::{
+    Error, Filter, Hit, HitKind, Neighbor, Recall, RecallOutcome, RecallReason, SearchRequest, Timestamp,
+};
 
 use super::{Context, batch};
 use crate::arguments::SearchArguments;
@@ -46,7 +48,9 @@ fn request(context: &Context<'_>, arguments: &SearchArguments) -> Result<SearchR
     }
     let filter = arguments.filter.as_deref().map(|text| {
         let value: serde_json::Value = serde_json::from_str(text).map_err(|error| {
-            Error::invalid("--filter is not JSON").with_source(error).with_hint("for example --filter '{\"category\":\"fact\"}'")
+            Error::invalid("--filter is not JSON")
+                .with_source(error)
+                .with_hint("for example --filter '{\"category\":\"fact\"}'")
         })?;
         Filter::parse(&value)
     });
@@ -87,7 +91,9 @@ fn render(recall: &Recall, query: &str, output: &Output) -> String {
             let _ = writeln!(text, "{}", around(neighbor, output));
         }
         let width = output.width.saturating_sub(4);
-        for line in matcher.passage(&hit.text, width * PASSAGE_LINES - PASSAGE_LINES).lines(width, output.style) {
+        // Words do not fill a line to its end, so a little less than three lines of text makes three lines.
+        let columns = width.saturating_sub(6) * PASSAGE_LINES;
+        for line in matcher.passage(&hit.text, columns).lines(width, output.style) {
             let _ = writeln!(text, "    {line}");
         }
         for neighbor in neighbors.iter().filter(|neighbor| neighbor.offset > 0) {
@@ -100,7 +106,8 @@ fn render(recall: &Recall, query: &str, output: &Output) -> String {
         }
     }
     if let Some(explanation) = &recall.explanation {
-        let steps: Vec<String> = explanation.steps.iter().map(|(name, value)| format!("{name} {value:.1} ms")).collect();
+        let steps: Vec<String> =
+            explanation.steps.iter().map(|(name, value)| format!("{name} {value:.1} ms")).collect();
         let weights: Vec<String> = explanation.weights.iter().map(|(name, value)| format!("{name} {value}")).collect();
         for (label, values) in
             [("words", &explanation.terms), ("times", &explanation.times), ("weights", &weights), ("steps", &steps)]
@@ -122,7 +129,12 @@ fn head(rank: usize, hit: &Hit, output: &Output) -> String {
     facts.extend(hit.category.as_deref().map(one_line));
     facts.extend(hit.tags.iter().map(|tag| format!("#{}", one_line(tag))));
     let rank = style.strong(&format!("{rank:>2}"));
-    format!("{rank}  {}  {}  {}\n", style.good(&format!("{:.2}", hit.score)), facts.join(" · "), style.faint(hit.id.as_str()))
+    format!(
+        "{rank}  {}  {}  {}\n",
+        style.good(&format!("{:.2}", hit.score)),
+        facts.join(" · "),
+        style.faint(hit.id.as_str())
+    )
 }
 
 /// Where a hit is from, in a few words.
@@ -166,10 +178,18 @@ fn explain(recall: &Recall, reason: Option<RecallReason>, output: &Output) {
         Some(RecallReason::DocumentsStale) => {
             ("some changed documents are not taken in yet", "run `memory reindex`, or ask again in a moment")
         }
-        Some(RecallReason::TextIndexUnavailable) => ("the text index cannot be used; vectors alone answered", "run `memory reindex`"),
-        Some(RecallReason::VectorIndexUnavailable) => ("the vector index cannot be used; words alone answered", "run `memory reindex`"),
-        Some(RecallReason::IndexesUnavailable) => ("the indexes cannot be used; the newest rows alone answered", "run `memory reindex`"),
-        Some(RecallReason::IndexLag) => ("more was written than could be looked at", "run `memory reindex`, or ask again in a moment"),
+        Some(RecallReason::TextIndexUnavailable) => {
+            ("the text index cannot be used; vectors alone answered", "run `memory reindex`")
+        }
+        Some(RecallReason::VectorIndexUnavailable) => {
+            ("the vector index cannot be used; words alone answered", "run `memory reindex`")
+        }
+        Some(RecallReason::IndexesUnavailable) => {
+            ("the indexes cannot be used; the newest rows alone answered", "run `memory reindex`")
+        }
+        Some(RecallReason::IndexLag) => {
+            ("more was written than could be looked at", "run `memory reindex`, or ask again in a moment")
+        }
         Some(RecallReason::EmbedderFailed) => ("the embedder failed; words alone answered", "run `memory doctor`"),
         Some(RecallReason::ProviderUnavailable) => ("a provider did not answer in time", "run `memory provider check`"),
         Some(_) => ("the answer may not be whole", "run `memory doctor`"),

@@ -44,5 +44,6 @@ fn print(context: &Context<'_>, value: &Value) -> Result<Exit, Stop> {
 }
 
 fn to_value(report: &impl Serialize) -> Result<Value, Error> {
-    serde_json::to_value(report).map_err(|error| Error::unexpected("the report cannot be written as JSON").with_source(error))
+    serde_json::to_value(report)
+        .map_err(|error| Error::unexpected("the report cannot be written as JSON").with_source(error))
 }

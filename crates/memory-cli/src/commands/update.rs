@@ -17,13 +17,19 @@ pub(super) async fn update(context: &Context<'_>, arguments: UpdateArguments) ->
     let changes = changes(context, arguments).await?;
     if changes == MemoryChanges::default() {
         let error = Error::invalid("no field to change is given").with_operation("update");
-        return Err(error.with_hint("for example `memory update ID --title \"A title\"`; see `memory update --help`").into());
+        return Err(error
+            .with_hint("for example `memory update ID --title \"A title\"`; see `memory update --help`")
+            .into());
     }
     let memory = context.open().await?;
     let mut found = memory.engine.get(context.viewer(), std::slice::from_ref(&id)).await?;
     let before = match found.items.pop() {
         Some(item @ Item::Memory(_)) => item,
-        Some(_) => return Err(Error::invalid(format!("`{id}` is not a memory; messages and documents are not changed here")).into()),
+        Some(_) => {
+            return Err(
+                Error::invalid(format!("`{id}` is not a memory; messages and documents are not changed here")).into()
+            );
+        }
         None => return Err(not_found(&found.missing).into()),
     };
     let preview = difference(&before, &changes);
@@ -106,9 +112,9 @@ fn difference(before: &Item, changes: &MemoryChanges) -> Vec<Difference> {
 }
 
 fn preview_json(preview: &[Difference]) -> Value {
-    let fields = preview.iter().map(|(name, before, after)| {
-        ((*name).to_owned(), serde_json::json!({"before": before, "after": after}))
-    });
+    let fields = preview
+        .iter()
+        .map(|(name, before, after)| ((*name).to_owned(), serde_json::json!({"before": before, "after": after})));
     Value::Object(fields.collect())
 }
 

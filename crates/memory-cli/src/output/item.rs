@@ -27,7 +27,9 @@ pub(crate) fn item_line(item: &Item, width: usize, style: Style) -> String {
             let who = message.speaker.clone().unwrap_or_else(|| word(&message.role));
             (&message.id, message.created_at, format!("{} {who}", message.session_id), message.content.clone())
         }
-        Item::Chunk(chunk) => (&chunk.chunk.id, chunk.document.modified_at, chunk.document.path.clone(), chunk.chunk.text.clone()),
+        Item::Chunk(chunk) => {
+            (&chunk.chunk.id, chunk.document.modified_at, chunk.document.path.clone(), chunk.chunk.text.clone())
+        }
     };
     let label = if label.is_empty() { String::new() } else { format!("{}  ", shorten(&one_line(&label), 30)) };
     let used = id.as_str().len() + 2 + 10 + 2 + unicode_width::UnicodeWidthStr::width(label.as_str());

@@ -65,7 +65,8 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<Range<usize>> {
 /// A line may end after a space, and beside a wide character unless that is punctuation which belongs to the one before.
 fn may_break(previous: Option<char>, c: char) -> bool {
     let wide = |c: char| c.width() == Some(2);
-    let closing = |c: char| matches!(c, '，' | '。' | '、' | '！' | '？' | '：' | '；' | '）' | '」' | '』' | '》' | '”');
+    let closing =
+        |c: char| matches!(c, '，' | '。' | '、' | '！' | '？' | '：' | '；' | '）' | '」' | '』' | '》' | '”');
     previous.is_some_and(|previous| previous == ' ' || ((wide(previous) || wide(c)) && !closing(c)))
 }
 

@@ -52,7 +52,9 @@ fn element(value: &Value, are_bytes: bool) -> String {
         Value::Object(fields) => {
             let parts: Vec<String> = fields
                 .iter()
-                .map(|(name, value)| format!("{} {}", name.replace('_', " "), scalar(value, are_bytes || name.ends_with("bytes"))))
+                .map(|(name, value)| {
+                    format!("{} {}", name.replace('_', " "), scalar(value, are_bytes || name.ends_with("bytes")))
+                })
                 .collect();
             format!("({})", parts.join(" · "))
         }

@@ -29,7 +29,9 @@ impl Progress for ProgressBars {
             return;
         }
         let (bar, template) = match total {
-            Some(total) => (ProgressBar::new(total), "{msg} {wide_bar} {human_pos}/{human_len} · {per_sec} · {eta} left"),
+            Some(total) => {
+                (ProgressBar::new(total), "{msg} {wide_bar} {human_pos}/{human_len} · {per_sec} · {eta} left")
+            }
             None => (ProgressBar::new_spinner(), "{spinner} {msg} {human_pos} · {per_sec} · {elapsed}"),
         };
         // A template that does not parse would be a fault of this file; the plain bar still shows.

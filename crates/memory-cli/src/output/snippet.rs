@@ -100,7 +100,8 @@ fn best_window(text: &str, matches: &[Range<usize>], columns: usize) -> Range<us
         .iter()
         .map(|first| {
             let end = forward(text, first.start, columns * 3 / 4);
-            let covered: usize = matches.iter().filter(|other| other.start >= first.start && other.end <= end).map(Range::len).sum();
+            let covered: usize =
+                matches.iter().filter(|other| other.start >= first.start && other.end <= end).map(Range::len).sum();
             (first.start, covered)
         })
         .rev()
@@ -141,7 +142,8 @@ fn start_of_word(text: &str, at: usize) -> usize {
     }
     let skipped: usize = rest.chars().take_while(|c| narrow(*c)).map(char::len_utf8).sum();
     let after = at + skipped;
-    let spaces: usize = text.get(after..).unwrap_or_default().chars().take_while(|c| *c == ' ').map(char::len_utf8).sum();
+    let spaces: usize =
+        text.get(after..).unwrap_or_default().chars().take_while(|c| *c == ' ').map(char::len_utf8).sum();
     after + spaces
 }
 
@@ -182,7 +184,10 @@ mod tests {
 
     #[test]
     fn chinese_matches_in_runs() {
-        assert_eq!(marked("小猫叫什么名字", "我上周领养了一只小猫，名字叫年糕", 80), "我上周领养了一只[小猫]，[名字]叫年糕");
+        assert_eq!(
+            marked("小猫叫什么名字", "我上周领养了一只小猫，名字叫年糕", 80),
+            "我上周领养了一只[小猫]，[名字]叫年糕"
+        );
     }
 
     #[test]
@@ -192,12 +197,18 @@ mod tests {
 
     #[test]
     fn the_window_moves_to_the_matches() {
-        let text = format!("{} the violin lesson is on Tuesday {}", "one two three ".repeat(40), "four five six ".repeat(40));
+        let text =
+            format!("{} the violin lesson is on Tuesday {}", "one two three ".repeat(40), "four five six ".repeat(40));
         let passage = Matcher::new("violin lesson").passage(&text, 60);
         assert!(passage.text.starts_with("… ") && passage.text.ends_with(" …"), "{passage:?}");
         assert!(passage.text.width() <= 60, "{passage:?}");
         assert_eq!(passage.matches.len(), 2);
-        assert!(passage.text.split(' ').all(|word| "… one two three the violin lesson is on Tuesday four five six".contains(word)));
+        assert!(
+            passage
+                .text
+                .split(' ')
+                .all(|word| "… one two three the violin lesson is on Tuesday four five six".contains(word))
+        );
     }
 
     #[test]

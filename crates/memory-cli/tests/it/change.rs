@@ -21,9 +21,29 @@ fn add_answers_with_outcome_and_id() {
 fn add_takes_every_field_and_get_gives_it_back() {
     let home = Home::new();
     let id = home.add(&[
-        "下周三去杭州出差", "--title", "出差", "--category", "plan", "--tag", "旅行", "--tag", "work", "--relevance", "high",
-        "--keywords", "西湖,高铁", "--event-at", "2026-03-11", "--expires", "2026-03-20T00:00:00+08:00", "--external-id", "cal-7",
-        "--attr", "城市=杭州", "--attr", "nights=3",
+        "下周三去杭州出差",
+        "--title",
+        "出差",
+        "--category",
+        "plan",
+        "--tag",
+        "旅行",
+        "--tag",
+        "work",
+        "--relevance",
+        "high",
+        "--keywords",
+        "西湖,高铁",
+        "--event-at",
+        "2026-03-11",
+        "--expires",
+        "2026-03-20T00:00:00+08:00",
+        "--external-id",
+        "cal-7",
+        "--attr",
+        "城市=杭州",
+        "--attr",
+        "nights=3",
     ]);
     let answer = home.json(&["get", &id]);
     assert_eq!(fields(&answer), ["items", "missing"]);
@@ -89,7 +109,11 @@ fn a_missing_id_is_said_and_the_rest_shown() {
 fn list_pages_and_sorts() {
     let home = Home::new();
     for number in 0..7 {
-        home.add(&[&format!("第 {number} 件事情 about topic {number}"), "--category", if number % 2 == 0 { "even" } else { "odd" }]);
+        home.add(&[
+            &format!("第 {number} 件事情 about topic {number}"),
+            "--category",
+            if number % 2 == 0 { "even" } else { "odd" },
+        ]);
     }
     let page = home.json(&["list", "-n", "3", "--sort", "created"]);
     assert_eq!(fields(&page), ["items", "next"]);
@@ -116,7 +140,10 @@ fn update_changes_only_what_is_given() {
 
     home.json(&["update", &id, "--title", "茶", "--attr", "gone=null", "--attr", "new=新"]);
     let item = home.json(&["get", &id])["items"][0].clone();
-    assert_eq!((&item["title"], &item["body"], &item["tags"]), (&json!("茶"), &json!("likes green tea"), &json!(["drink"])));
+    assert_eq!(
+        (&item["title"], &item["body"], &item["tags"]),
+        (&json!("茶"), &json!("likes green tea"), &json!(["drink"]))
+    );
     assert_eq!(item["attrs"], json!({"kept": 1, "new": "新"}));
     assert_eq!(item["revision"], 2);
 
@@ -139,7 +166,8 @@ fn history_tells_every_state() {
     let id = home.add(&["first wording of it"]);
     home.json(&["update", &id, "第二种说法"]);
     let revisions = home.json(&["history", &id])["revisions"].clone();
-    let bodies: Vec<&str> = revisions.as_array().unwrap().iter().map(|one| one["memory"]["body"].as_str().unwrap()).collect();
+    let bodies: Vec<&str> =
+        revisions.as_array().unwrap().iter().map(|one| one["memory"]["body"].as_str().unwrap()).collect();
     assert_eq!(bodies, ["first wording of it", "第二种说法"]);
     assert_eq!(revisions[0]["revision"], 1);
     let text = home.run(&["history", &id]).done();

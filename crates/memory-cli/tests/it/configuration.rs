@@ -8,10 +8,11 @@ const CANARY: &str = "canary-3f9a77";
 
 #[test]
 fn the_origin_of_every_value_is_known() {
-    let home = Home::new().with_variable("MEMORY_USER_ID", "from-environment").with_variable("MEMORY__SEARCH__LIMIT", "7");
+    let home =
+        Home::new().with_variable("MEMORY_USER_ID", "from-environment").with_variable("MEMORY__SEARCH__LIMIT", "7");
     std::fs::create_dir_all(home.path()).unwrap();
     std::fs::write(home.path().join("config.yaml"), "memory:\n  search:\n    limit: 3\n    neighbors: 2\n").unwrap();
-    let shown = home.json(&["config", "show", "--origin", "--space", "from-flag"]);
+    let shown = home.json(&["config", "show", "--origin", "--quiet"]);
     let setting = |path: &str| -> Value {
         shown["settings"].as_array().unwrap().iter().find(|setting| setting["path"] == path).unwrap().clone()
     };
@@ -19,7 +20,10 @@ fn the_origin_of_every_value_is_known() {
     assert_eq!((&limit["value"], &limit["origin"]), (&json!(7), &json!("environment MEMORY__SEARCH__LIMIT")));
     assert!(setting("memory.search.neighbors")["origin"].as_str().unwrap().ends_with("config.yaml:4"));
     assert_eq!(setting("memory.external.user_id")["value"], "from-environment");
-    assert_eq!(setting("memory.external.scope_id")["origin"], "flag --space");
+    assert_eq!(
+        (&setting("memory.log")["value"], &setting("memory.log")["origin"]),
+        (&json!("error"), &json!("flag --quiet"))
+    );
     assert_eq!(setting("memory.search.mode")["origin"], "default");
     let text = home.run(&["config", "show", "--origin"]).done();
     assert!(text.contains("memory.search.limit: 7  # environment MEMORY__SEARCH__LIMIT"), "{text}");

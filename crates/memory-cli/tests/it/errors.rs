@@ -22,7 +22,12 @@ fn an_error_has_a_message_and_after_a_blank_line_a_hint() {
 #[test]
 fn as_json_the_error_is_one_object() {
     let home = Home::new();
-    for arguments in [vec!["search", "x", "--filter", "{", "--json"], vec!["--json", "serch"], vec!["get", "--json"], vec!["list", "--sort", "odd", "--json"]] {
+    for arguments in [
+        vec!["search", "x", "--filter", "{", "--json"],
+        vec!["--json", "serch"],
+        vec!["get", "--json"],
+        vec!["list", "--sort", "odd", "--json"],
+    ] {
         let run = home.run(&arguments);
         assert_eq!(run.code, 2, "{arguments:?}");
         let error = run.error();
@@ -87,7 +92,8 @@ fn an_engine_without_provider_is_a_configuration_error() {
 #[test]
 fn a_reader_that_leaves_ends_the_command_quietly() {
     let home = Home::new();
-    let lines: String = (0..3000).map(|number| format!("{{\"body\":\"记忆 number {number} {}\"}}\n", "x".repeat(60))).collect();
+    let lines: String =
+        (0..3000).map(|number| format!("{{\"body\":\"记忆 number {number} {}\"}}\n", "x".repeat(60))).collect();
     let run = home.run_with_input(&["import", "-"], lines);
     assert_eq!(run.code, 0, "{}", run.err);
     for arguments in [vec!["list", "--all"], vec!["export"]] {

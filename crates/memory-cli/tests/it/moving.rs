@@ -15,7 +15,8 @@ fn importing_twice_adds_nothing() {
     let without_ids = "{\"session_id\":\"s\",\"role\":\"user\",\"content\":\"ok\"}\n".repeat(2);
     let chat = home.file("chat.ndjson", CONVERSATION);
     let plain = home.file("plain.jsonl", without_ids);
-    let memories = home.file("memories.ndjson", "{\"body\":\"likes jasmine tea\",\"tags\":[\"茶\"]}\n{\"body\":\"住在成都\"}\n");
+    let memories =
+        home.file("memories.ndjson", "{\"body\":\"likes jasmine tea\",\"tags\":[\"茶\"]}\n{\"body\":\"住在成都\"}\n");
     let paths = ["import", chat.to_str().unwrap(), plain.to_str().unwrap(), memories.to_str().unwrap()];
     let first = home.json(&paths);
     assert_eq!(first["read"], json!({"messages": 8, "memories": 2, "documents": 0}));
@@ -40,7 +41,8 @@ fn bad_lines_are_reported_and_the_rest_is_kept() {
     let run = home.run(&["import", file.to_str().unwrap(), "--json"]);
     assert_eq!(run.code, 1);
     let report = run.value();
-    let lines: Vec<u64> = report["errors"].as_array().unwrap().iter().map(|error| error["line"].as_u64().unwrap()).collect();
+    let lines: Vec<u64> =
+        report["errors"].as_array().unwrap().iter().map(|error| error["line"].as_u64().unwrap()).collect();
     assert_eq!(lines, [7, 8, 9, 10]);
     assert_eq!((&report["stored"], &report["errors_total"]), (&json!(7), &json!(4)));
     assert_eq!(home.json(&["search", "kept at the end"])["hits"][0]["text"], "kept at the end");
@@ -55,7 +57,10 @@ fn a_dry_run_counts_and_writes_nothing() {
     home.file("pile/chat.ndjson", CONVERSATION);
     home.file("pile/notes/a.md", "# A\n\ntext\n");
     let report = home.json(&["import", "pile", "--dry-run"]);
-    assert_eq!((&report["dry_run"], &report["read"]), (&json!(true), &json!({"messages": 6, "memories": 0, "documents": 1})));
+    assert_eq!(
+        (&report["dry_run"], &report["read"]),
+        (&json!(true), &json!({"messages": 6, "memories": 0, "documents": 1}))
+    );
     assert_eq!(home.json(&["stats"])["messages"], 0);
     let text = home.run(&["import", "pile", "--dry-run"]);
     assert!(text.out.contains("would import 6 messages, 1 document from 2 files"), "{}", text.out);
@@ -116,7 +121,17 @@ fn filled() -> Home {
     let chat = home.file("chat.ndjson", CONVERSATION);
     home.file("notes/a.md", "# 计划\n\n春天种番茄。\n");
     home.run(&["import", chat.to_str().unwrap(), "notes"]).done();
-    let tea = home.add(&["likes oolong", "--title", "茶", "--tag", "drink", "--category", "preference", "--attr", "a={\"b\":[1]}"]);
+    let tea = home.add(&[
+        "likes oolong",
+        "--title",
+        "茶",
+        "--tag",
+        "drink",
+        "--category",
+        "preference",
+        "--attr",
+        "a={\"b\":[1]}",
+    ]);
     home.json(&["update", &tea, "likes oolong in the morning"]);
     home.add(&["agent memory", "--agent", "coder", "--user", "lena", "--event-at", "2026-01-02T03:04:05+08:00"]);
     let gone = home.add(&["to be forgotten"]);
@@ -161,7 +176,12 @@ fn export_takes_one_viewer_or_all() {
     let whole: Value = serde_json::from_str(&home.run(&["export", "--format", "json"]).done()).unwrap();
     assert_eq!(whole["items"].as_array().unwrap().len(), all - 1);
     let text = home.run(&["export", "--format", "markdown"]).done();
-    assert!(text.contains("## Session monday") && text.contains("likes oolong in the morning") && text.contains("春天种番茄"), "{text}");
+    assert!(
+        text.contains("## Session monday")
+            && text.contains("likes oolong in the morning")
+            && text.contains("春天种番茄"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -21,16 +21,37 @@ fn the_answer_has_the_documented_shape() {
     assert_eq!(answer["outcome"], "complete", "{answer}");
     let hit = &answer["hits"][0];
     for field in [
-        "id", "kind", "score", "scores", "title", "text", "category", "tags", "user", "space", "owner", "session_id", "speaker", "role",
-        "external_id", "event_at", "created_at", "source", "neighbors",
+        "id",
+        "kind",
+        "score",
+        "scores",
+        "title",
+        "text",
+        "category",
+        "tags",
+        "user",
+        "space",
+        "owner",
+        "session_id",
+        "speaker",
+        "role",
+        "external_id",
+        "event_at",
+        "created_at",
+        "source",
+        "neighbors",
     ] {
         assert!(hit.get(field).is_some(), "{field}: {hit}");
     }
     assert_eq!(fields(&hit["source"]), ["lines", "path", "provider"]);
-    assert_eq!((&hit["external_id"], &hit["kind"], &hit["session_id"]), (&json!("m1"), &json!("message"), &json!("monday")));
+    assert_eq!(
+        (&hit["external_id"], &hit["kind"], &hit["session_id"]),
+        (&json!("m1"), &json!("message"), &json!("monday"))
+    );
     assert_eq!(hit["speaker"], "Nora");
     assert_eq!(hit["neighbors"][0]["offset"], 1);
-    let scores: Vec<f64> = answer["hits"].as_array().unwrap().iter().map(|hit| hit["score"].as_f64().unwrap()).collect();
+    let scores: Vec<f64> =
+        answer["hits"].as_array().unwrap().iter().map(|hit| hit["score"].as_f64().unwrap()).collect();
     assert!(scores.iter().all(|score| (0.0..=1.0).contains(score)), "{scores:?}");
     assert!(scores.is_sorted_by(|left, right| left >= right), "{scores:?}");
 }
@@ -47,7 +68,17 @@ fn chinese_is_found() {
 #[test]
 fn people_see_rank_score_source_date_and_passage() {
     let home = home_with_conversation();
-    home.add(&["Nora's vet is Dr. Hill", "--title", "vet", "--category", "fact", "--tag", "pets", "--event-at", "2026-03-05"]);
+    home.add(&[
+        "Nora's vet is Dr. Hill",
+        "--title",
+        "vet",
+        "--category",
+        "fact",
+        "--tag",
+        "pets",
+        "--event-at",
+        "2026-03-05",
+    ]);
     let run = home.run(&["search", "kitten named Pepper", "--neighbors", "1"]);
     let text = run.done();
     let first = text.lines().next().unwrap();
@@ -74,7 +105,10 @@ fn conditions_narrow_the_answer() {
     assert_eq!(kinds(&["--kind", "memory"]), ["memory"]);
     assert_eq!(kinds(&["--category", "fact"]), ["memory"]);
     assert_eq!(kinds(&["--tag", "pets"]), ["memory"]);
-    assert_eq!(kinds(&["--filter", r#"{"speaker":"Nora"}"#]).len(), kinds(&["--filter", r#"{"speaker":"Nora"}"#, "--kind", "message"]).len());
+    assert_eq!(
+        kinds(&["--filter", r#"{"speaker":"Nora"}"#]).len(),
+        kinds(&["--filter", r#"{"speaker":"Nora"}"#, "--kind", "message"]).len()
+    );
     assert!(kinds(&["--until", "2020-01-01"]).is_empty());
     assert_eq!(kinds(&["-n", "1"]).len(), 1);
     let sessions = home.json(&["search", "Pepper", "--group-by", "session", "--kind", "message"]);
@@ -99,7 +133,8 @@ fn explain_says_how_scores_came_about() {
 #[test]
 fn any_text_is_a_question() {
     let home = home_with_conversation();
-    for query in ["\"", "AND OR NOT", "a:b^2 ~", "(((", "*", "\\", "'; DROP TABLE memories; --", "🎉", "[1 TO", "-- "] {
+    for query in ["\"", "AND OR NOT", "a:b^2 ~", "(((", "*", "\\", "'; DROP TABLE memories; --", "🎉", "[1 TO", "-- "]
+    {
         let run = home.run(&["search", "--json", "--", query]);
         assert_eq!(run.code, 0, "{query}: {}", run.err);
     }
@@ -126,7 +161,9 @@ fn batches_answer_in_order_and_survive_bad_lines() {
     assert_eq!(ids, [&json!("q1"), &json!("q2"), &json!("q3"), &json!(null), &json!("q4"), &json!(5), &json!("q6")]);
     assert_eq!(answers[0]["hits"].as_array().unwrap().len(), 1);
     assert_eq!(answers[1]["hits"][0]["external_id"], "m4");
-    for (position, words) in [(2, "line 3: missing field `query`"), (3, "line 4: not valid JSON"), (4, "line 6: unknown field `limits`")] {
+    for (position, words) in
+        [(2, "line 3: missing field `query`"), (3, "line 4: not valid JSON"), (4, "line 6: unknown field `limits`")]
+    {
         let error = &answers[position]["error"];
         assert_eq!(error["kind"], "invalid_request");
         assert!(error["message"].as_str().unwrap().starts_with(words), "{error}");

@@ -8,34 +8,34 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// A home that is gone after the test.
-pub struct Home {
+pub(crate) struct Home {
     folder: TempDir,
     variables: Vec<(String, String)>,
 }
 
 /// What a run gave.
-pub struct Run {
-    pub code: i32,
-    pub out: String,
-    pub err: String,
+pub(crate) struct Run {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 impl Home {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { folder: tempfile::tempdir().unwrap(), variables: Vec::new() }
     }
 
-    pub fn with_variable(mut self, name: &str, value: &str) -> Self {
+    pub(crate) fn with_variable(mut self, name: &str, value: &str) -> Self {
         self.variables.push((name.into(), value.into()));
         self
     }
 
-    pub fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         self.folder.path().join("home")
     }
 
     /// A file beside the home.
-    pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+    pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.folder.path().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, content).unwrap();
@@ -43,19 +43,23 @@ impl Home {
     }
 
     /// The binary with nothing of the surrounding environment.
-    pub fn command(&self) -> Command {
+    pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_memory"));
-        command.env_clear().env("HOME", self.folder.path()).env("PATH", "/usr/bin:/bin").env("MEMORY_HOME", self.path());
+        command
+            .env_clear()
+            .env("HOME", self.folder.path())
+            .env("PATH", "/usr/bin:/bin")
+            .env("MEMORY_HOME", self.path());
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command.current_dir(self.folder.path()).stdin(Stdio::null());
         command
     }
 
-    pub fn run<A: AsRef<std::ffi::OsStr>>(&self, arguments: &[A]) -> Run {
+    pub(crate) fn run<A: AsRef<std::ffi::OsStr>>(&self, arguments: &[A]) -> Run {
         self.command().args(arguments).output().unwrap().into()
     }
 
-    pub fn run_with_input(&self, arguments: &[&str], input: impl AsRef<[u8]>) -> Run {
+    pub(crate) fn run_with_input(&self, arguments: &[&str], input: impl AsRef<[u8]>) -> Run {
         let mut command = self.command();
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -68,14 +72,14 @@ impl Home {
     }
 
     /// Runs with `--json`, expects success, reads the answer.
-    pub fn json(&self, arguments: &[&str]) -> Value {
+    pub(crate) fn json(&self, arguments: &[&str]) -> Value {
         let run = self.run(&[&["--json"], arguments].concat());
         assert_eq!(run.code, 0, "{arguments:?}: {}", run.err);
         run.value()
     }
 
     /// Adds a memory and gives its id.
-    pub fn add(&self, arguments: &[&str]) -> String {
+    pub(crate) fn add(&self, arguments: &[&str]) -> String {
         let answer = self.json(&[&["add"], arguments].concat());
         assert_eq!(answer["outcome"], "stored", "{answer}");
         answer["id"].as_str().unwrap().to_owned()
@@ -84,19 +88,19 @@ impl Home {
 
 impl Run {
     /// The one line of JSON on standard output.
-    pub fn value(&self) -> Value {
+    pub(crate) fn value(&self) -> Value {
         assert_eq!(self.out.lines().count(), 1, "one line: {}", self.out);
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {}", self.out))
     }
 
     /// The error on standard error.
-    pub fn error(&self) -> Value {
+    pub(crate) fn error(&self) -> Value {
         let value: Value = serde_json::from_str(&self.err).unwrap_or_else(|error| panic!("{error}: {}", self.err));
         value["error"].clone()
     }
 
     /// Expects success and gives the output.
-    pub fn done(self) -> String {
+    pub(crate) fn done(self) -> String {
         assert_eq!(self.code, 0, "{}", self.err);
         self.out
     }
@@ -113,14 +117,14 @@ impl From<Output> for Run {
 }
 
 /// The names of an object's fields, sorted.
-pub fn fields(value: &Value) -> Vec<&str> {
+pub(crate) fn fields(value: &Value) -> Vec<&str> {
     let mut names: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
     names.sort_unstable();
     names
 }
 
 /// A conversation in the format `messages`: two sessions, English and Chinese.
-pub const CONVERSATION: &str = concat!(
+pub(crate) const CONVERSATION: &str = concat!(
     r#"{"session_id":"monday","role":"user","speaker":"Nora","content":"I adopted a kitten yesterday, her name is Pepper","created_at":"2026-03-02T09:00:00Z","external_id":"m1"}"#,
     "\n",
     r#"{"session_id":"monday","role":"assistant","speaker":"Ada","content":"Lovely! What does Pepper look like?","created_at":"2026-03-02T09:00:20Z","external_id":"m2"}"#,
@@ -136,7 +140,7 @@ pub const CONVERSATION: &str = concat!(
 );
 
 /// Whether any file below a folder holds the bytes.
-pub fn any_file_holds(folder: &Path, needle: &[u8]) -> bool {
+pub(crate) fn any_file_holds(folder: &Path, needle: &[u8]) -> bool {
     std::fs::read_dir(folder).unwrap().any(|entry| {
         let path = entry.unwrap().path();
         if path.is_dir() {

@@ -2,22 +2,21 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock};
 
 use arrow_array::{RecordBatch, RecordBatchIterator};
 use arrow_schema::{DataType, SchemaRef};
 use async_trait::async_trait;
 use futures::TryStreamExt;
-use lancedb::index::Index;
-use lancedb::index::scalar::BTreeIndexBuilder;
-use lancedb::index::vector::IvfFlatIndexBuilder;
 use lancedb::query::{ExecutableQuery, QueryBase, Select};
-use lancedb::table::{CompactionOptions, Duration, OptimizeAction, OptimizeOptions};
+use lancedb::table::Duration;
 use lancedb::{Connection, DistanceType, Table};
 use memory_core::{Error, ErrorKind, Result};
 
 use super::fault::{fault, guarded};
 use super::filter::{condition, is_one_of};
+use super::maintenance::{compact, index_names, probes, prune, renew_indices};
 use super::resident::{Resident, dot};
 use super::rows::{AT, CATEGORY, KEY, REVISION, SCOPE, SESSION, TAGS, VECTOR, batch, components, keys, schema};
 use super::{MAX_VECTOR_LIMIT, VectorIndex};
@@ -25,14 +24,12 @@ use crate::entry::{EntryKey, IndexEntry, IndexFilter};
 use crate::ranking::Best;
 
 const TABLE: &str = "entries";
-/// A table is scanned in memory up to this many rows and bytes.
-const RESIDENT_ROWS: usize = 20_000;
+/// A table of up to this many rows is loaded by the first search: that is faster than asking the engine.
+const LOADED_AT_ONCE: usize = 20_000;
+/// A larger one, up to this many rows, is loaded when a second search finds it unchanged.
+const RESIDENT_ROWS: usize = 131_072;
+/// Nothing is loaded whose vectors take more memory than this.
 const RESIDENT_BYTES: usize = 64 << 20;
-/// From this many rows on a table gets an IVF index; fewer train no useful one.
-const INDEXED_ROWS: usize = 20_000;
-/// Name of the IVF index, followed by the number of rows it was trained on.
-const VECTOR_INDEX: &str = "vector_at_";
-const KEY_INDEX: &str = "key_order";
 /// Keys in one condition.
 const KEYS_AT_ONCE: usize = 500;
 
@@ -47,8 +44,12 @@ pub struct LanceIndex {
     dimensions: usize,
     schema: SchemaRef,
     table: Table,
+    /// The most rows that are kept in memory.
+    resident_rows: usize,
     /// All rows and the version of the table they are the state of.
     resident: RwLock<Option<(u64, Resident)>>,
+    /// The version of the table that the last search saw.
+    seen: AtomicU64,
     /// Lets one caller at a time change the table; the engine resolves conflicts with other processes.
     writing: tokio::sync::Mutex<()>,
 }
@@ -96,6 +97,12 @@ impl LanceIndex {
         .await
     }
 
+    /// Keeps at most `rows` rows in memory; with 0 every search goes to the files.
+    pub fn with_resident_rows(mut self, rows: usize) -> Self {
+        self.resident_rows = rows;
+        self
+    }
+
     async fn new(directory: &Path, dimensions: usize, schema: SchemaRef, table: Table) -> Result<Self> {
         let types = |schema: &SchemaRef| -> Vec<(String, DataType)> {
             schema.fields().iter().map(|field| (field.name().clone(), field.data_type().clone())).collect()
@@ -109,7 +116,9 @@ impl LanceIndex {
             dimensions,
             schema,
             table,
+            resident_rows: RESIDENT_ROWS,
             resident: RwLock::new(None),
+            seen: AtomicU64::new(0),
             writing: tokio::sync::Mutex::new(()),
         })
     }
@@ -122,17 +131,22 @@ impl LanceIndex {
         Ok((snapshot, version))
     }
 
-    /// Answers from memory, if the table at `version` is there or small enough to be loaded.
-    async fn ask_memory<T>(&self, table: &Table, version: u64, ask: impl Fn(&Resident) -> T) -> Result<Option<T>> {
-        if let Some((held, resident)) = &*self.resident.read().unwrap_or_else(PoisonError::into_inner)
-            && *held == version
-        {
-            return Ok(Some(ask(resident)));
+    /// Answers from memory, if the table at `version` is there.
+    fn ask_memory<T>(&self, version: u64, ask: impl FnOnce(&Resident) -> T) -> Option<T> {
+        match &*self.resident.read().unwrap_or_else(PoisonError::into_inner) {
+            Some((held, resident)) if *held == version => Some(ask(resident)),
+            _ => None,
         }
+    }
+
+    /// Loads the table at `version` into memory, if that is worth it; says whether it is there now.
+    async fn load(&self, table: &Table, version: u64) -> Result<bool> {
         let rows = table.count_rows(None).await.map_err(fault)?;
-        if rows > RESIDENT_ROWS || rows * self.dimensions * size_of::<f32>() > RESIDENT_BYTES {
+        let quiet = self.seen.swap(version, Ordering::Relaxed) == version;
+        let bytes = rows.saturating_mul(self.dimensions * size_of::<f32>());
+        if rows > self.resident_rows || bytes > RESIDENT_BYTES || (rows > LOADED_AT_ONCE && !quiet) {
             self.forget();
-            return Ok(None);
+            return Ok(false);
         }
         let columns = [KEY, REVISION, AT, SCOPE, SESSION, CATEGORY, TAGS, VECTOR];
         let mut stream = table.query().select(Select::columns(&columns)).execute().await.map_err(fault)?;
@@ -140,9 +154,8 @@ impl LanceIndex {
         while let Some(batch) = stream.try_next().await.map_err(fault)? {
             resident.load(&batch)?;
         }
-        let answer = ask(&resident);
         *self.resident.write().unwrap_or_else(PoisonError::into_inner) = Some((version, resident));
-        Ok(Some(answer))
+        Ok(true)
     }
 
     fn forget(&self) {
@@ -260,53 +273,6 @@ impl LanceIndex {
             _ => *held = None,
         }
     }
-
-    async fn index_names(&self) -> Result<Vec<String>> {
-        Ok(self.table.list_indices().await.map_err(fault)?.into_iter().map(|index| index.name).collect())
-    }
-
-    /// Builds, extends or renews the search structures that a table of its size needs.
-    async fn renew_indices(&self) -> Result<()> {
-        let rows = self.table.count_rows(None).await.map_err(fault)?;
-        if rows < INDEXED_ROWS {
-            return Ok(());
-        }
-        let names = self.index_names().await?;
-        if !names.iter().any(|name| name == KEY_INDEX) {
-            let index = Index::BTree(BTreeIndexBuilder::default());
-            self.table.create_index(&[KEY], index).name(KEY_INDEX.to_owned()).execute().await.map_err(fault)?;
-        }
-        let trained_on = |name: &String| name.strip_prefix(VECTOR_INDEX)?.parse::<usize>().ok();
-        let newest = names.iter().filter_map(trained_on).max();
-        if newest.is_none_or(|trained| rows >= trained.saturating_mul(2)) {
-            let index = IvfFlatIndexBuilder::default().distance_type(DistanceType::Dot);
-            let name = format!("{VECTOR_INDEX}{rows}");
-            self.table.create_index(&[VECTOR], Index::IvfFlat(index)).name(name).execute().await.map_err(fault)?;
-            for old in names.iter().filter(|name| trained_on(name).is_some()) {
-                self.table.drop_index(old).await.map_err(fault)?;
-            }
-        }
-        let extend = OptimizeAction::Index(OptimizeOptions::default());
-        self.table.optimize(extend).await.map_err(fault)?;
-        Ok(())
-    }
-
-    async fn compact(&self, deleted_share: f32) -> Result<()> {
-        let options = CompactionOptions { materialize_deletions_threshold: deleted_share, ..Default::default() };
-        let compact = OptimizeAction::Compact { options, remap_options: None };
-        self.table.optimize(compact).await.map_err(fault)?;
-        Ok(())
-    }
-
-    async fn prune(&self, older_than: Duration, everything: bool) -> Result<()> {
-        let prune = OptimizeAction::Prune {
-            older_than: Some(older_than),
-            delete_unverified: everything.then_some(true),
-            error_if_tagged_old_versions: None,
-        };
-        self.table.optimize(prune).await.map_err(fault)?;
-        Ok(())
-    }
 }
 
 #[async_trait]
@@ -324,7 +290,12 @@ impl VectorIndex for LanceIndex {
         }
         guarded(&self.directory, async {
             let (table, version) = self.latest().await?;
-            match self.ask_memory(&table, version, |rows| rows.search(vector, filter, limit)).await? {
+            let ask = || self.ask_memory(version, |rows| rows.search(vector, filter, limit));
+            if let Some(hits) = ask() {
+                return Ok(hits);
+            }
+            // Another search may replace the rows in memory between loading and asking.
+            match self.load(&table, version).await?.then(ask).flatten() {
                 Some(hits) => Ok(hits),
                 None => self.search_table(&table, vector, filter, limit).await,
             }
@@ -339,7 +310,7 @@ impl VectorIndex for LanceIndex {
         }
         guarded(&self.directory, async {
             let (table, version) = self.latest().await?;
-            match self.ask_memory(&table, version, |rows| rows.score(vector, keys)).await? {
+            match self.ask_memory(version, |rows| rows.score(vector, keys)) {
                 Some(scores) => Ok(scores),
                 None => self.score_in_table(&table, vector, keys).await,
             }
@@ -359,9 +330,9 @@ impl VectorIndex for LanceIndex {
         let _writing = self.writing.lock().await;
         guarded(&self.directory, async {
             self.table.checkout_latest().await.map_err(fault)?;
-            self.compact(0.1).await?;
-            self.renew_indices().await?;
-            self.prune(Duration::hours(1), false).await
+            compact(&self.table, 0.1).await?;
+            renew_indices(&self.table).await?;
+            prune(&self.table, Duration::hours(1), false).await
         })
         .await
     }
@@ -371,22 +342,15 @@ impl VectorIndex for LanceIndex {
         guarded(&self.directory, async {
             self.table.checkout_latest().await.map_err(fault)?;
             // A search structure holds copies of the vectors.
-            for name in self.index_names().await? {
+            for name in index_names(&self.table).await? {
                 self.table.drop_index(&name).await.map_err(fault)?;
             }
-            self.compact(0.0).await?;
-            self.renew_indices().await?;
-            self.prune(Duration::zero(), true).await
+            compact(&self.table, 0.0).await?;
+            renew_indices(&self.table).await?;
+            prune(&self.table, Duration::zero(), true).await
         })
         .await
     }
-}
-
-/// How many partitions to look into. Partitions number about the square root of the rows; the share grows when a
-/// filter leaves few rows in each.
-fn probes(rows: usize, filter: &IndexFilter) -> usize {
-    let share = if filter.is_scope_only() { 8 } else { 4 };
-    (rows.isqrt() / share).max(20)
 }
 
 async fn connect(directory: &Path) -> Result<Connection> {

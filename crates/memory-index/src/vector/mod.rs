@@ -3,6 +3,7 @@
 mod fault;
 mod filter;
 mod lance_index;
+mod maintenance;
 mod resident;
 mod rows;
 

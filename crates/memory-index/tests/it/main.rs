@@ -4,7 +4,6 @@
 mod damage;
 mod filters;
 mod generations;
-mod measure;
 mod support;
 mod text;
 mod text_scores;

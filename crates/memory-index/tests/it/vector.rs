@@ -181,7 +181,7 @@ fn any_directory_name_will_do() {
     });
 }
 
-/// Large tables are not kept in memory: the same questions go to the engine there.
+/// Very large tables are not kept in memory: the same questions go to the engine there.
 fn large(numbers: &mut Numbers) -> Vec<IndexEntry> {
     let mut entries = entries(numbers, 21_000);
     for (number, entry) in entries.iter_mut().enumerate() {
@@ -197,7 +197,8 @@ fn large(numbers: &mut Numbers) -> Vec<IndexEntry> {
 fn a_large_table_answers_like_a_small_one() {
     runtime().block_on(async {
         let directory = TempDir::new().unwrap();
-        let index = create(directory.path()).await;
+        let index = create(directory.path()).await.with_resident_rows(0);
+        let resident = create(directory.path()).await;
         let mut numbers = Numbers(9);
         let entries = large(&mut numbers);
         index.apply(&entries, &[]).await.unwrap();
@@ -231,6 +232,8 @@ fn a_large_table_answers_like_a_small_one() {
                     let hits = index.search(&question, filter, 20).await.unwrap();
                     assert!(hits.iter().all(|(key, _)| admitted.iter().any(|entry| entry.key == *key)));
                     assert_eq!(hits.len(), admitted.len().min(20));
+                    let exact = resident.search(&question, filter, 20).await.unwrap();
+                    assert_eq!(exact.len(), admitted.len().min(20));
                     let wanted = nearest(&admitted, &question, 20);
                     if !indexed {
                         assert_close(&hits, &wanted);

@@ -39,7 +39,6 @@ fn with_each_file_damaged(name: &str, damage: impl Fn(&Path)) {
             index.apply(some, &[some[0].key]).await.unwrap();
         }
         index.apply(&[], &[EntryKey::new(EntryKind::Message, 3)]).await.unwrap();
-        let right = rows(&index.search(&Numbers(4).unit(WIDTH), &filter(), 3).await.unwrap());
         for file in files(directory.path()) {
             let copy = TempDir::new().unwrap();
             let place = |file: &Path| copy.path().join(file.strip_prefix(directory.path()).unwrap());
@@ -49,11 +48,15 @@ fn with_each_file_damaged(name: &str, damage: impl Fn(&Path)) {
             }
             damage(&place(&file));
             match use_it(copy.path()).await {
-                // Without its newest manifest a table is what it was before; flipped numbers are other numbers.
-                Ok(rows) => assert!(name != "emptied" || rows == right || file.starts_with(directory.path()), "{name}"),
+                // Without its newest manifest a table is what it was before, and a flipped bit may move a vector; but
+                // only entries that were written once come back.
+                Ok(rows) => {
+                    assert!(rows.len() <= 3 && rows.iter().all(|row| (1..=30).contains(row)), "{name}: {rows:?}")
+                }
                 Err(error) => {
                     let expected = [ErrorKind::Corrupt, ErrorKind::Conflict, ErrorKind::Busy];
                     assert!(expected.contains(&error.kind()), "{name} {}: {:?} {error}", file.display(), error.kind());
+                    assert!(error.kind() == ErrorKind::Busy || !error.hints().is_empty(), "{error}");
                 }
             }
         }

@@ -18,6 +18,11 @@ static ENGLISH: LazyLock<std::result::Result<Arc<StaticTable>, String>> = LazyLo
     StaticTable::parse(bytes).map(Arc::new).map_err(|error| error.to_string())
 });
 
+static CHINESE: LazyLock<std::result::Result<Arc<StaticTable>, String>> = LazyLock::new(|| {
+    let bytes: &'static [u8] = include_bytes!("../../assets/static-zh.bin");
+    StaticTable::parse(bytes).map(Arc::new).map_err(|error| error.to_string())
+});
+
 /// Embeds a text as the normalised sum of its tokens' rows. Covers the script of its table only: texts in other scripts
 /// get no vector, and of a mixed text only the covered part counts.
 #[derive(Debug, Clone)]
@@ -33,6 +38,15 @@ impl StaticEmbedder {
         match &*ENGLISH {
             Ok(table) => Ok(Self::latin(table.clone())),
             Err(reason) => Err(Error::unexpected(format!("the bundled English table cannot be used: {reason}"))),
+        }
+    }
+
+    /// The bundled table of Chinese words. Its vectors add too little to be worth an index of their own; search uses it
+    /// for late interaction only.
+    pub fn chinese() -> Result<Self> {
+        match &*CHINESE {
+            Ok(table) => Ok(Self::han(table.clone())),
+            Err(reason) => Err(Error::unexpected(format!("the bundled Chinese table cannot be used: {reason}"))),
         }
     }
 

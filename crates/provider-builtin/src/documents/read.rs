@@ -79,14 +79,10 @@ pub fn read_for_index(absolute: &Path, max_bytes: u64) -> Result<DocumentText> {
 }
 
 fn decode_lossy(bytes: &[u8]) -> (String, Option<String>) {
-    let utf16: Option<(&[u8], fn([u8; 2]) -> u16)> = match bytes {
-        [0xff, 0xfe, rest @ ..] => Some((rest, u16::from_le_bytes)),
-        [0xfe, 0xff, rest @ ..] => Some((rest, u16::from_be_bytes)),
-        _ => None,
-    };
-    if let Some((rest, unit)) = utf16 {
-        let units: Vec<u16> = rest.chunks_exact(2).filter_map(|pair| pair.try_into().ok()).map(unit).collect();
-        return (String::from_utf16_lossy(&units), Some("the file is UTF-16, not UTF-8".to_owned()));
+    match bytes {
+        [0xff, 0xfe, rest @ ..] => return decode_utf16(rest, u16::from_le_bytes),
+        [0xfe, 0xff, rest @ ..] => return decode_utf16(rest, u16::from_be_bytes),
+        _ => {}
     }
     let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
     match std::str::from_utf8(bytes) {
@@ -97,6 +93,11 @@ fn decode_lossy(bytes: &[u8]) -> (String, Option<String>) {
             (String::from_utf8_lossy(bytes).into_owned(), Some(problem))
         }
     }
+}
+
+fn decode_utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> (String, Option<String>) {
+    let units: Vec<u16> = bytes.chunks_exact(2).filter_map(|pair| pair.try_into().ok()).map(unit).collect();
+    (String::from_utf16_lossy(&units), Some("the file is UTF-16, not UTF-8".to_owned()))
 }
 
 /// The text of a document that will be shown or edited, which must be valid UTF-8.

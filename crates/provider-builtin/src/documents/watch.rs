@@ -135,10 +135,10 @@ impl Watching {
         batch.rescan = true;
         self.watcher = None;
         self.identity = None;
-        if now.is_some() {
-            if let Err(error) = self.attach() {
-                tracing::warn!(%error, "cannot watch the documents; trying again");
-            }
+        if now.is_some()
+            && let Err(error) = self.attach()
+        {
+            tracing::warn!(%error, "cannot watch the documents; trying again");
         }
     }
 

@@ -10,7 +10,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use memory_core::config::SecretPolicy;
-use memory_core::{Id, NewMemory, NewMessage, Result, Scope, WriteItem, WriteOutcome, WriteReport, WriteRequest, WriteResult};
+use memory_core::{
+    Id, NewMemory, NewMessage, Result, Scope, WriteItem, WriteOutcome, WriteReport, WriteRequest, WriteResult,
+};
 use rusqlite::Connection;
 
 use crate::config::GatewaySettings;
@@ -133,7 +135,8 @@ impl Gateway {
             && let Some(known) = self.near_duplicate_of(connection, scope, &memory.body)?
         {
             let mut result = WriteResult::with_id(WriteOutcome::Deduped, known.memory.id.to_string());
-            result.reason = Some("it says nearly the same as a memory that is there; use --force to keep both".to_owned());
+            result.reason =
+                Some("it says nearly the same as a memory that is there; use --force to keep both".to_owned());
             return Ok(Some(result));
         }
         Ok(None)

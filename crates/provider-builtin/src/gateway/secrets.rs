@@ -8,12 +8,11 @@ mod value;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use regex::Regex;
 use serde::Serialize;
 
-use crate::pattern::pattern;
+use crate::pattern::WordedPattern;
 
-use self::value::{NameClass, is_secret_value};
+use self::value::{NameClass, is_template, secret_at};
 
 /// What sort of credential was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
@@ -74,81 +73,169 @@ pub struct SecretFinding {
     pub range: Range<usize>,
 }
 
-/// How the text matched by a rule is judged.
+/// How a match is judged.
 enum Check {
     /// The form alone is proof.
     Form,
     /// Needs a digit and a run of this many letters and digits: words joined by hyphens are no key.
     Random(usize),
-    /// The value is judged as one assigned to a name of this class.
-    Value(NameClass),
     /// Anything but a template such as `${PASSWORD}`.
     NoTemplate,
+    /// The match is a name, and the value after it is judged as one that belongs to a name of this class.
+    Value(NameClass),
 }
 
 struct Rule {
     kind: SecretKind,
-    pattern: Regex,
+    pattern: WordedPattern,
     check: Check,
 }
 
-/// The rules, most specific first. The credential is the group `s`. Word limits are those of ASCII, because a Chinese
-/// character directly before a key is a word character in Unicode.
+/// The rules. The credential is the group `s`, or follows the match for [`Check::Value`]. Word limits are those of ASCII,
+/// because a Chinese character directly before a key is a word character in Unicode.
 static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     use SecretKind::{
         AssignedKey, AuthorizationHeader, ChatToken, CloudKey, DeveloperToken, GoogleKey, JsonWebToken, ModelKey,
         Password, PrivateKey, ServiceKey, UrlPassword,
     };
-    let name_end = r#"["'”]?\s{0,3}(?::=|=>|[:=：＝])\s{0,3}"#;
-    let value = r#"(?:"(?P<q>[^"\r\n]{1,512})"|'(?P<q1>[^'\r\n]{1,512})'|“(?P<q2>[^”\r\n]{1,512})”|`(?P<q3>[^`\r\n]{1,512})`|(?P<s>[!-~]{1,512}))"#;
-    let key_names = r"(?:api|access|secret|auth|account|encryption|signing|private|client)[_ -]?(?:key|token|secret)(?:[_ -]?(?:base|id))?|secret[_ -]access[_ -]key|access[_ -]?key[_ -]?secret|refresh[_ -]token|token|secret";
-    let password_names = r"password|passwd|passphrase|passcode|pwd|pass";
-    let rules: Vec<(SecretKind, String, Check)> = vec![
-        (PrivateKey, r"(?P<s>-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----(?:[\s\S]*?-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----|(?:\s|\\n)*[A-Za-z0-9+/=]{40,}[A-Za-z0-9+/=\s\\]*))".into(), Check::Form),
-        (ModelKey, r"(?-u:\b)(?P<s>sk-ant-[A-Za-z0-9_-]{16,})".into(), Check::Form),
-        (ModelKey, r"(?-u:\b)(?P<s>sk-[A-Za-z0-9_-]{20,})".into(), Check::Random(16)),
-        (ModelKey, r"(?-u:\b)(?P<s>(?:hf_[A-Za-z0-9]{30,}|gsk_[A-Za-z0-9]{40,}|r8_[A-Za-z0-9]{36,}|xai-[A-Za-z0-9]{40,}))".into(), Check::Random(16)),
-        (CloudKey, r"(?-u:\b)(?P<s>(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16})(?-u:\b)".into(), Check::Form),
-        (CloudKey, r"(?-u:\b)(?P<s>(?:LTAI[A-Za-z0-9]{12,26}|AKID[A-Za-z0-9]{32}))(?-u:\b)".into(), Check::Random(16)),
-        (DeveloperToken, r"(?-u:\b)(?P<s>(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{22,}|glpat-[A-Za-z0-9_-]{20,}|npm_[A-Za-z0-9]{36}|pypi-AgE[A-Za-z0-9_-]{50,}|dckr_pat_[A-Za-z0-9_-]{20,}|crates_io_[A-Za-z0-9]{20,}))".into(), Check::Form),
-        (ChatToken, r"(?-u:\b)(?P<s>(?:xox[abeoprs]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{20,}|[0-9]{8,10}:AA[A-Za-z0-9_-]{33}))".into(), Check::Random(6)),
-        (ChatToken, r"hooks\.slack\.com/services/(?P<s>T[A-Za-z0-9]{6,}/B[A-Za-z0-9]{6,}/[A-Za-z0-9]{16,})".into(), Check::Form),
-        (GoogleKey, r"(?-u:\b)(?P<s>AIza[0-9A-Za-z_-]{35}|ya29\.[0-9A-Za-z_-]{20,}|GOCSPX-[0-9A-Za-z_-]{20,})".into(), Check::Form),
-        (ServiceKey, r"(?-u:\b)(?P<s>(?:[sr]k_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9+/=]{24,}|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}|key-[0-9a-f]{32}))".into(), Check::Form),
-        (JsonWebToken, r"(?-u:\b)(?P<s>eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,})".into(), Check::Form),
-        (AuthorizationHeader, r"(?i)(?-u:\b)bearer\s{1,3}(?P<s>[A-Za-z0-9._~+/=-]{16,})".into(), Check::Random(8)),
-        (AuthorizationHeader, r"(?i)(?-u:\b)authorization\s{0,3}[:=]\s{0,3}basic\s{1,3}(?P<s>[A-Za-z0-9+/]{8,}={0,2})".into(), Check::Form),
-        (UrlPassword, r"(?i)(?-u:\b)[a-z][a-z0-9+.-]{1,30}://[^\s/:@\[\]()<>]{0,200}:(?P<s>[^\s/@]{1,200})@[^\s@]".into(), Check::NoTemplate),
-        (Password, format!(r"(?i)(?-u:\b)(?:[a-z0-9]{{1,40}}[_-]){{0,6}}(?:{password_names}){name_end}{value}"), Check::Value(NameClass::Password)),
-        (Password, r"(?i)(?-u:\b)(?:password|passphrase|passcode|pwd)\s{1,3}is\s{0,3}:?\s{1,3}(?P<s>[!-~]{4,200})".into(), Check::Value(NameClass::Sentence)),
-        (Password, format!(r"(?:密码|密碼|口令|パスワード|비밀번호)(?:都|就)?(?:是|为|為|は|改成|改为|设为|设成|设置为)[:：]?\s{{0,3}}{value}"), Check::Value(NameClass::Sentence)),
-        (Password, format!(r"(?:密码|密碼|口令|パスワード|비밀번호)\s{{0,3}}[:：=＝]\s{{0,3}}{value}"), Check::Value(NameClass::Password)),
-        (AssignedKey, format!(r"(?:密钥|秘钥|金鑰|令牌|授权码)\s{{0,3}}(?:是|为|[:：=＝])\s{{0,3}}{value}"), Check::Value(NameClass::Key)),
-        (AssignedKey, format!(r"(?i)(?-u:\b)(?:[a-z0-9]{{1,40}}[_-]){{0,6}}(?:{key_names}){name_end}{value}"), Check::Value(NameClass::Key)),
-        (Password, r"(?i)--(?:password|passwd|pass)[ =](?P<s>[!-~]{4,200})".into(), Check::Value(NameClass::Password)),
-        (AssignedKey, r"(?i)--(?:token|secret|api-?key)[ =](?P<s>[!-~]{8,200})".into(), Check::Value(NameClass::Key)),
-    ];
-    rules.into_iter().map(|(kind, text, check)| Rule { kind, pattern: pattern(&text), check }).collect()
+    let form = |kind: SecretKind, words: &'static [&'static str], text: &str| {
+        let text = format!(r"(?-u:\b)(?P<s>{text})");
+        Rule { kind, pattern: WordedPattern::new(words, text), check: Check::Form }
+    };
+    let random = |kind: SecretKind, words: &'static [&'static str], run: usize, text: &str| {
+        let check = Check::Random(run);
+        Rule { check, ..form(kind, words, text) }
+    };
+    let value = |kind: SecretKind, words: &'static [&'static str], class: NameClass, text: &str| Rule {
+        kind,
+        pattern: WordedPattern::new(words, format!("(?i){text}")),
+        check: Check::Value(class),
+    };
+    let assigns = r#"["'”]?\s{0,3}(?::=|=>|[:=：＝])\s{0,3}"#;
+    let starts = r"(?:(?-u:\b)|_)";
+    let password = r"(?:password|passwd|passphrase|passcode|pwd|pass)";
+    let key = "(?:(?:api|access|secret|auth|account|encryption|signing|private|client|refresh)[_ -]?(?:access[_ -]?)?\
+               (?:key|token|secret)(?:[_ -]?(?:base|id|secret))?|token|secret)";
+    let chinese_password = "(?:密码|密碼|口令|パスワード|비밀번호)";
+    let chinese_words: &[&str] = &["密码", "密碼", "口令", "パスワード", "비밀번호"];
+    let private_key = r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----";
+    let private_key_end = r"-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----";
+    vec![
+        Rule {
+            kind: PrivateKey,
+            // Whole, or cut off somewhere in the base64 text.
+            pattern: WordedPattern::new(
+                &["private key"],
+                format!(
+                    r"(?P<s>{private_key}(?:(?:[^-]|-[^-])*{private_key_end}|(?:\s|\\n)*[A-Za-z0-9+/=]{{40,}}[A-Za-z0-9+/=\s\\]*))"
+                ),
+            ),
+            check: Check::Form,
+        },
+        form(ModelKey, &["sk-ant-"], "sk-ant-[A-Za-z0-9_-]{16,}"),
+        random(ModelKey, &["sk-"], 16, "sk-[A-Za-z0-9_-]{20,}"),
+        random(
+            ModelKey,
+            &["hf_", "gsk_", "r8_", "xai-"],
+            16,
+            "hf_[A-Za-z0-9]{30,}|gsk_[A-Za-z0-9]{40,}|r8_[A-Za-z0-9]{36,}|xai-[A-Za-z0-9]{40,}",
+        ),
+        form(CloudKey, &["akia", "asia", "abia", "acca"], r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?-u:\b)"),
+        random(CloudKey, &["ltai", "akid"], 12, r"(?:LTAI[A-Za-z0-9]{12,26}|AKID[A-Za-z0-9]{32})(?-u:\b)"),
+        form(
+            DeveloperToken,
+            &["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "npm_", "pypi-", "dckr_pat_"],
+            "gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{22,}|glpat-[A-Za-z0-9_-]{20,}|npm_[A-Za-z0-9]{36}\
+             |pypi-AgE[A-Za-z0-9_-]{50,}|dckr_pat_[A-Za-z0-9_-]{20,}",
+        ),
+        random(
+            ChatToken,
+            &["xox", "xapp-", ":aa"],
+            6,
+            "xox[abeoprs]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{20,}|[0-9]{8,10}:AA[A-Za-z0-9_-]{33}",
+        ),
+        form(
+            ChatToken,
+            &["hooks.slack.com"],
+            "hooks.slack.com/services/T[A-Za-z0-9]{6,}/B[A-Za-z0-9]{6,}/[A-Za-z0-9]{16,}",
+        ),
+        form(
+            GoogleKey,
+            &["aiza", "ya29.", "gocspx-"],
+            r"AIza[0-9A-Za-z_-]{35}|ya29\.[0-9A-Za-z_-]{20,}|GOCSPX-[0-9A-Za-z_-]{20,}",
+        ),
+        form(
+            ServiceKey,
+            &["k_live_", "k_test_", "whsec_", "sg.", "key-"],
+            r"[sr]k_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9+/=]{24,}|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}|key-[0-9a-f]{32}",
+        ),
+        form(JsonWebToken, &["eyj"], r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
+        Rule {
+            kind: AuthorizationHeader,
+            pattern: WordedPattern::new(&["bearer"], r"(?i)(?-u:\b)bearer\s{1,3}(?P<s>[A-Za-z0-9._~+/=-]{16,})"),
+            check: Check::Random(8),
+        },
+        Rule {
+            kind: AuthorizationHeader,
+            pattern: WordedPattern::new(
+                &["authorization"],
+                r"(?i)(?-u:\b)authorization\s{0,3}[:=]\s{0,3}basic\s{1,3}(?P<s>[A-Za-z0-9+/]{8,}={0,2})",
+            ),
+            check: Check::Form,
+        },
+        Rule {
+            kind: UrlPassword,
+            pattern: WordedPattern::new(
+                &["://"],
+                r"(?i)(?-u:\b)[a-z][a-z0-9+.-]*://[^\s/:@\[\]()<>]*:(?P<s>[^\s/@]+)@[^\s@]",
+            ),
+            check: Check::NoTemplate,
+        },
+        value(Password, &["pass", "pwd"], NameClass::Password, &format!("{starts}{password}{assigns}")),
+        value(
+            Password,
+            &["pass", "pwd"],
+            NameClass::Sentence,
+            &format!(r"{starts}{password}\s{{1,3}}is\s{{0,3}}:?\s{{1,3}}"),
+        ),
+        value(Password, &["--pass"], NameClass::Password, "--(?:password|passwd|pass)[ =]"),
+        value(
+            Password,
+            chinese_words,
+            NameClass::Sentence,
+            &format!(r"{chinese_password}(?:都|就)?(?:是|为|為|は|改成|改为|设为|设成|设置为)[:：]?\s{{0,3}}"),
+        ),
+        value(Password, chinese_words, NameClass::Password, &format!(r"{chinese_password}\s{{0,3}}[:：=＝]\s{{0,3}}")),
+        value(
+            AssignedKey,
+            &["密钥", "秘钥", "金鑰", "令牌", "授权码"],
+            NameClass::Key,
+            r"(?:密钥|秘钥|金鑰|令牌|授权码)\s{0,3}(?:是|为|[:：=＝])\s{0,3}",
+        ),
+        value(AssignedKey, &["key", "token", "secret"], NameClass::Key, &format!("{starts}{key}{assigns}")),
+        value(AssignedKey, &["--token", "--secret", "--api"], NameClass::Key, "--(?:token|secret|api-?key)[ =]"),
+    ]
 });
 
 /// Finds credentials in `text`, in order and without overlap. Takes time in proportion to the length of the text.
 pub fn scan(text: &str) -> Vec<SecretFinding> {
+    let lower_case = text.to_lowercase();
     let mut findings: Vec<SecretFinding> = Vec::new();
     for rule in RULES.iter() {
-        for captures in rule.pattern.captures_iter(text) {
-            let quoted = ["q", "q1", "q2", "q3"].iter().find_map(|group| captures.name(group));
-            let Some(matched) = quoted.or_else(|| captures.name("s")) else { continue };
-            let before = captures.get(0).and_then(|whole| text.get(whole.start()..matched.start())).unwrap_or_default();
+        let Some(pattern) = rule.pattern.get(&lower_case) else { continue };
+        let mut position = 0;
+        while let Some(captures) = pattern.captures_at(text, position) {
+            let Some(whole) = captures.get(0) else { break };
+            let group = captures.name("s");
             let range = match rule.check {
-                Check::Form => Some(matched.range()),
-                Check::Random(run) => is_random(matched.as_str(), run).then(|| matched.range()),
-                Check::NoTemplate => (!value::is_template(matched.as_str())).then(|| matched.range()),
-                Check::Value(class) => is_secret_value(matched.as_str(), class, quoted.is_some(), before)
-                    .map(|length| matched.start()..matched.start() + length),
+                Check::Form => group.map(|group| group.range()),
+                Check::Random(run) => group.filter(|group| is_random(group.as_str(), run)).map(|group| group.range()),
+                Check::NoTemplate => group.filter(|group| !is_template(group.as_str())).map(|group| group.range()),
+                Check::Value(class) => secret_at(text, whole.end(), class, whole.as_str()),
             };
-            if let Some(range) = range.filter(|range| !range.is_empty()) {
-                findings.push(SecretFinding { kind: rule.kind, range });
-            }
+            // A value that is none may hold the next name: `password: token=…`.
+            position = range.as_ref().map_or(whole.end(), |range| range.end.max(whole.end()));
+            findings.extend(range.map(|range| SecretFinding { kind: rule.kind, range }));
         }
     }
     without_overlap(findings)

@@ -16,12 +16,9 @@ const LARGEST_ATTRIBUTES: usize = 64 * 1024;
 pub(super) fn memory(new: &NewMemory, settings: &GatewaySettings) -> Result<(), String> {
     new.scope.check().map_err(|error| error.message().to_owned())?;
     size("memory", new.body.len(), settings.max_memory_bytes)?;
-    for (what, value) in [
-        ("title", &new.title),
-        ("category", &new.category),
-        ("place", &new.place),
-        ("external id", &new.external_id),
-    ] {
+    for (what, value) in
+        [("title", &new.title), ("category", &new.category), ("place", &new.place), ("external id", &new.external_id)]
+    {
         if let Some(value) = value {
             label(what, value)?;
         }

@@ -60,9 +60,8 @@ impl Indexes {
 
     /// The last change that both indexes have taken in; 0 while one does not exist.
     pub(crate) fn applied(&self, connection: &Connection) -> Result<u64> {
-        let mark = |kind: &str| -> Result<u64> {
-            Ok(Self::current(connection, kind)?.map_or(0, |state| state.applied))
-        };
+        let mark =
+            |kind: &str| -> Result<u64> { Ok(Self::current(connection, kind)?.map_or(0, |state| state.applied)) };
         let text = mark(TEXT)?;
         if self.embedder.id() == "none" { Ok(text) } else { Ok(text.min(mark(VECTOR)?)) }
     }
@@ -123,15 +122,29 @@ impl Indexes {
         }
     }
 
-    /// Opens, or makes, a vector generation.
+    /// Opens a vector generation that was made before. A missing one is damage: an empty one in its place would pass
+    /// for whole.
     pub(crate) async fn open_vector(&self, generation: u64) -> Result<Arc<LanceIndex>> {
+        self.vector_generation(generation, false).await
+    }
+
+    /// Opens, or makes, a vector generation that is to be filled.
+    pub(crate) async fn make_vector(&self, generation: u64) -> Result<Arc<LanceIndex>> {
+        self.vector_generation(generation, true).await
+    }
+
+    async fn vector_generation(&self, generation: u64, make: bool) -> Result<Arc<LanceIndex>> {
         let mut opened = self.vector.lock().await;
         match opened.as_ref() {
             Some(opened) if opened.generation == generation => Ok(opened.index.clone()),
             _ => {
                 self.embedder.prepare().await?;
                 let folder = self.generation_folder(VECTOR, generation);
-                let index = Arc::new(LanceIndex::open_or_create(&folder, self.embedder.dimensions()).await?);
+                let dimensions = self.embedder.dimensions();
+                let index = Arc::new(match make {
+                    true => LanceIndex::open_or_create(&folder, dimensions).await?,
+                    false => LanceIndex::open(&folder, dimensions).await?,
+                });
                 *opened = Some(Opened { generation, index: index.clone() });
                 Ok(index)
             }

@@ -67,9 +67,11 @@ impl Indexer {
     /// How many changes the slower index has not taken in.
     pub(crate) async fn lag(&self) -> Result<u64> {
         let this = self.clone();
-        blocking(move || this.store.read("measure the index lag", |connection| {
-            Store::outbox_length(connection, this.indexes.applied(connection)?)
-        }))
+        blocking(move || {
+            this.store.read("measure the index lag", |connection| {
+                Store::outbox_length(connection, this.indexes.applied(connection)?)
+            })
+        })
         .await
     }
 

@@ -10,7 +10,9 @@ impl Indexer {
     /// Rewrites both indexes without what was deleted. Answers what was done and what could not be, in words.
     pub(crate) async fn purge(&self) -> Result<Vec<String>> {
         let Some(_guard) = lock::try_lock(self.indexes.folder())? else {
-            return Ok(vec!["the indexes were not rewritten: another process is indexing; run it again later".to_owned()]);
+            return Ok(vec![
+                "the indexes were not rewritten: another process is indexing; run it again later".to_owned(),
+            ]);
         };
         let mut notes = Vec::new();
         if let Some((_, index)) = self.indexes.text().await? {

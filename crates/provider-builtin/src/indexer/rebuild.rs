@@ -83,7 +83,7 @@ impl Indexer {
     pub(super) async fn rebuild_vectors(&self, progress: &dyn Progress) -> Result<u64> {
         let mut state = self.start_generation(VECTOR).await?;
         progress.start("build the vector index", Some(self.remaining(state.cursor, true).await?));
-        let index = self.indexes.open_vector(state.generation).await?;
+        let index = self.indexes.make_vector(state.generation).await?;
         let mut copied = 0;
         loop {
             let this = self.clone();
@@ -184,8 +184,7 @@ impl Indexer {
     fn next_entries(&self, cursor: Option<u64>, vectors: bool) -> Result<(Vec<EntryKey>, Projection)> {
         self.store.read("read entries", |connection| {
             let keys = keys_after(connection, cursor)?;
-            let keys: Vec<EntryKey> =
-                keys.into_iter().filter(|entry| !vectors || has_vector(*entry)).collect();
+            let keys: Vec<EntryKey> = keys.into_iter().filter(|entry| !vectors || has_vector(*entry)).collect();
             let mut entries: BTreeSet<EntryKey> = keys.iter().copied().collect();
             if !vectors {
                 let messages: Vec<i64> =

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use memory_core::{Result, ErrorKind};
+use memory_core::{ErrorKind, Result};
 use memory_index::{EntryKey, EntryKind, IndexEntry, LanceIndex, VectorIndex};
 use memory_models::{EmbedCost, Purpose};
 
@@ -48,8 +48,7 @@ impl Indexer {
             Some(state)
                 if state.fingerprint == embedder.id()
                     && state.applied <= last
-                    && (state.applied == 0
-                        || self.indexes.generation_folder(VECTOR, state.generation).is_dir()) =>
+                    && (state.applied == 0 || self.indexes.generation_folder(VECTOR, state.generation).is_dir()) =>
             {
                 self.drain_vectors(state).await
             }

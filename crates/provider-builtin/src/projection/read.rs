@@ -55,11 +55,7 @@ fn neighbours(connection: &Connection, row: &MessageRow) -> Result<Vec<MessageRo
 ///
 /// The revision of every entry is the number of the last change that this view of the store contains: an entry may
 /// change without its own row changing, as windows and segments do.
-pub(crate) fn project(
-    connection: &Connection,
-    entries: &BTreeSet<EntryKey>,
-    with_windows: bool,
-) -> Result<Projection> {
+pub(crate) fn project(connection: &Connection, entries: &BTreeSet<EntryKey>, with_windows: bool) -> Result<Projection> {
     let revision = Store::last_sequence(connection)?;
     let mut projection = Projection::default();
     project_memories(connection, entries, revision, &mut projection)?;

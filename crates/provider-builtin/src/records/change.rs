@@ -2,8 +2,8 @@
 //! and says what it could not reach.
 
 use memory_core::{
-    DeleteReport, DeleteRequest, Error, ErrorKind, Memory, MemoryChanges, Result, State, UpdateRequest, Viewer, WriteOutcome,
-    WriteResult,
+    DeleteReport, DeleteRequest, Error, ErrorKind, Memory, MemoryChanges, Result, State, UpdateRequest, Viewer,
+    WriteOutcome, WriteResult,
 };
 use memory_models::TextHash;
 use rusqlite::Connection;
@@ -210,7 +210,9 @@ impl BuiltinProvider {
                         }
                         report.restored.push(row.memory.id.to_string());
                     }
-                    Some(ResolvedItem::Message(row)) if row.state != State::Active && !row.message.content.is_empty() => {
+                    Some(ResolvedItem::Message(row))
+                        if row.state != State::Active && !row.message.content.is_empty() =>
+                    {
                         if !viewer.may_write(&row.message.scope) {
                             return Err(forbidden());
                         }

@@ -1,8 +1,6 @@
 //! Looking up, listing, and the history of a memory.
 
-use memory_core::{
-    ChunkItem, Error, GetReport, HitKind, Item, ListPage, ListRequest, Result, Revision, State, Viewer,
-};
+use memory_core::{ChunkItem, Error, GetReport, HitKind, Item, ListPage, ListRequest, Result, Revision, State, Viewer};
 
 use crate::provider::BuiltinProvider;
 use crate::store::{ResolvedItem, Store};
@@ -54,10 +52,12 @@ impl BuiltinProvider {
             let scopes = Store::known_scope_numbers(connection, &request.viewer.readable_keys())?;
             // One more than asked for tells whether there is a next page.
             let mut items: Vec<Item> = match request.kind {
-                None | Some(HitKind::Memory) => Store::list_memories(connection, &scopes, &request, offset, limit + 1, now)?
-                    .into_iter()
-                    .map(|row| Item::Memory(Box::new(row.memory)))
-                    .collect(),
+                None | Some(HitKind::Memory) => {
+                    Store::list_memories(connection, &scopes, &request, offset, limit + 1, now)?
+                        .into_iter()
+                        .map(|row| Item::Memory(Box::new(row.memory)))
+                        .collect()
+                }
                 Some(HitKind::Message) => {
                     let state = request.state.unwrap_or(State::Active);
                     let session = request.viewer.session.as_deref();
@@ -104,19 +104,16 @@ impl BuiltinProvider {
     }
 }
 
-fn documents_page(
-    connection: &rusqlite::Connection,
-    scopes: &[i64],
-    offset: usize,
-    limit: usize,
-) -> Result<Vec<Item>> {
+fn documents_page(connection: &rusqlite::Connection, scopes: &[i64], offset: usize, limit: usize) -> Result<Vec<Item>> {
     let mut items = Vec::new();
     for scope in scopes {
         for document in Store::documents_of(connection, *scope)? {
             let first = Store::chunks_of(connection, document.key)?.into_iter().next();
-            items.extend(first.map(|row| {
-                Item::Chunk(Box::new(ChunkItem { document: document.document.clone(), chunk: row.chunk }))
-            }));
+            items.extend(
+                first.map(|row| {
+                    Item::Chunk(Box::new(ChunkItem { document: document.document.clone(), chunk: row.chunk }))
+                }),
+            );
         }
     }
     Ok(items.into_iter().skip(offset).take(limit).collect())
@@ -126,7 +123,8 @@ fn parse_cursor(cursor: Option<&str>) -> Result<usize> {
     match cursor {
         None | Some("") => Ok(0),
         Some(text) => text.parse().map_err(|_| {
-            Error::invalid("the cursor is not one that a list gave").with_hint("pass `next` of the page before, unchanged")
+            Error::invalid("the cursor is not one that a list gave")
+                .with_hint("pass `next` of the page before, unchanged")
         }),
     }
 }

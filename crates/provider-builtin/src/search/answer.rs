@@ -1,15 +1,14 @@
 //! From scored candidates to the answer.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashSet};
 
 use memory_core::{
-    Explanation, GroupBy, Hit, HitKind, MemoryKind, Neighbor, Recall, RecallOutcome, RecallReason, Result, SearchRequest,
-    Source,
+    Explanation, GroupBy, Hit, HitKind, MemoryKind, Neighbor, Recall, RecallOutcome, RecallReason, Result,
+    SearchRequest, Source,
 };
 use rusqlite::Connection;
 
 use super::candidate::{Candidate, Group, Row};
-use super::score::score_groups;
 use crate::provider::NAME;
 use crate::store::Store;
 
@@ -92,16 +91,16 @@ pub(crate) fn hit_of(candidate: &Candidate) -> Hit {
 
 /// Sorts the candidates, keeps those with evidence, gathers groups, and cuts at the limit.
 pub(crate) fn rank(mut candidates: Vec<Candidate>, request: &SearchRequest, vector_floor: f32) -> Vec<Ranked> {
-    let group_scores = request.group_by.map(|_| score_groups(&candidates));
     candidates.retain(|candidate| candidate.has_evidence(vector_floor));
     // Equal scores keep a stable order: newest first, then by key.
     candidates.sort_by(|a, b| b.score.total_cmp(&a.score).then(b.at().cmp(&a.at())).then(a.entry.cmp(&b.entry)));
     let lowest = candidates.last().map_or(0.0, |candidate| candidate.score);
     let confidence = candidates.iter().take(5).map(confidence_of).fold(0.0, f32::max);
-    let mut ranked: Vec<Ranked> = match (request.group_by, group_scores) {
-        (Some(group_by), Some(scores)) => group(candidates, group_by, &scores),
-        _ => candidates.into_iter().map(|candidate| Ranked { order: candidate.score, candidate }).collect(),
-    };
+    if let Some(group_by) = request.group_by {
+        keep_best_of_groups(&mut candidates, group_by);
+    }
+    let mut ranked: Vec<Ranked> =
+        candidates.into_iter().map(|candidate| Ranked { order: candidate.score, candidate }).collect();
     let highest = ranked.first().map_or(0.0, |first| first.order);
     let lowest = ranked.last().map_or(lowest, |last| last.order.min(lowest));
     for hit in &mut ranked {
@@ -117,31 +116,23 @@ pub(crate) struct Ranked {
     pub(crate) order: f32,
 }
 
-fn group(candidates: Vec<Candidate>, group_by: GroupBy, scores: &HashMap<Group, f32>) -> Vec<Ranked> {
-    let mut best: HashMap<Group, Candidate> = HashMap::new();
-    for candidate in candidates {
-        let belongs = match (group_by, candidate.group) {
-            (GroupBy::Session, Group::Session(_)) | (GroupBy::Document, Group::Document(_)) => true,
-            _ => false,
-        };
-        if belongs {
-            // The first of a group is its best: candidates are sorted.
-            best.entry(candidate.group).or_insert(candidate);
-        }
-    }
-    let mut ranked: Vec<Ranked> = best
-        .into_iter()
-        .map(|(group, candidate)| Ranked { order: scores.get(&group).copied().unwrap_or(candidate.score), candidate })
-        .collect();
-    ranked.sort_by(|a, b| b.order.total_cmp(&a.order).then(a.candidate.entry.cmp(&b.candidate.entry)));
-    ranked
+/// Keeps the first, best member of each session or document; what is in none is left out.
+fn keep_best_of_groups(candidates: &mut Vec<Candidate>, group_by: GroupBy) {
+    let mut seen = HashSet::new();
+    candidates.retain(|candidate| {
+        let belongs = matches!(
+            (group_by, candidate.group),
+            (GroupBy::Session, Group::Session(_)) | (GroupBy::Document, Group::Document(_))
+        );
+        belongs && seen.insert(candidate.group)
+    });
 }
 
 /// How much there is behind a candidate, from 0 to 1, whatever the others are like: the share of the question's words
 /// that it covers in meaning, or how close its vector is.
 fn confidence_of(candidate: &Candidate) -> f32 {
-    let tokens = candidate.similarities.len().max(1) as f32;
-    let covered = candidate.similarities.iter().sum::<f32>() / tokens;
+    let mean = |passage: &Vec<f32>| passage.iter().sum::<f32>() / passage.len().max(1) as f32;
+    let covered = candidate.similarities.iter().map(mean).fold(0.0, f32::max);
     // Scores of words have no upper end; ten is a good match of one rare word.
     let words = candidate.evidence.own.max(candidate.evidence.window);
     let lexical = words / (words + 4.0);
@@ -191,8 +182,12 @@ fn rounded(value: f32) -> f64 {
 fn neighbours(connection: &Connection, row: &crate::store::MessageRow, reach: usize) -> Result<Vec<Neighbor>> {
     let reach = reach.min(50) as u64;
     let position = row.message.position;
-    let around =
-        Store::messages_between(connection, row.session, position.saturating_sub(reach), position.saturating_add(reach))?;
+    let around = Store::messages_between(
+        connection,
+        row.session,
+        position.saturating_sub(reach),
+        position.saturating_add(reach),
+    )?;
     Ok(around
         .into_iter()
         .filter(|near| near.key != row.key)
@@ -227,15 +222,15 @@ pub(crate) fn outcome(
 pub(crate) fn explanation(
     terms: &[memory_index::QueryTerm],
     times: Vec<String>,
-    weights: super::score::Weights,
+    mix: super::mix::Mix,
     hits: Vec<BTreeMap<String, f64>>,
     steps: BTreeMap<String, f64>,
 ) -> Explanation {
     let weights = [
-        ("text", weights.text),
-        ("vector", weights.vector),
-        ("late_interaction", weights.late),
-        ("importance", weights.importance),
+        ("text", mix.text),
+        ("vector", mix.vector),
+        ("late_interaction", mix.late + mix.late_window),
+        ("importance", mix.importance),
     ];
     Explanation {
         terms: terms.iter().map(|term| term.text.clone()).collect(),

@@ -47,8 +47,10 @@ pub(crate) struct Candidate {
     pub(crate) place: u64,
     pub(crate) short: bool,
     pub(crate) evidence: Evidence,
-    /// For each token of the query the greatest similarity with a token of the text.
-    pub(crate) similarities: Vec<f32>,
+    /// For each passage of the text and each token of the query the greatest similarity with a token of the passage.
+    pub(crate) similarities: Vec<Vec<f32>>,
+    /// The same by the states of a transformer, for the candidates that it has read.
+    pub(crate) context: Vec<Vec<f32>>,
     /// The final score; see [`super::score`].
     pub(crate) score: f32,
     /// What the final score is made of, kept for `--explain`.
@@ -84,9 +86,15 @@ impl Candidate {
             short,
             evidence: Evidence::default(),
             similarities: Vec::new(),
+            context: Vec::new(),
             score: 0.0,
             parts: Vec::new(),
         }
+    }
+
+    /// The text in passages that late interaction can compare: long texts would match every question somewhere.
+    pub(crate) fn passages(&self) -> Vec<String> {
+        passages(&self.text)
     }
 
     /// The key of the whole that the candidate is part of, in the text index.
@@ -119,9 +127,7 @@ impl Candidate {
         match &self.row {
             Row::Memory(row) => row.memory.event_at.unwrap_or(row.memory.created_at).nanoseconds(),
             Row::Message(row) => row.message.created_at.nanoseconds(),
-            Row::Chunk(_, document) => {
-                document.event_at.unwrap_or_else(|| document.document.modified_at.nanoseconds())
-            }
+            Row::Chunk(_, document) => document.event_at.unwrap_or_else(|| document.document.modified_at.nanoseconds()),
         }
     }
 
@@ -130,6 +136,33 @@ impl Candidate {
         let Evidence { own, window, vector, .. } = self.evidence;
         own > 0.0 || window > 0.0 || vector >= vector_floor
     }
+}
+
+/// The longest passage that is compared as one, in characters.
+const PASSAGE: usize = 1_000;
+
+/// Cuts a text at ends of lines and sentences into passages.
+fn passages(text: &str) -> Vec<String> {
+    if text.chars().nth(PASSAGE).is_none() {
+        return vec![text.to_owned()];
+    }
+    let mut passages = vec![String::new()];
+    let mut length = 0;
+    for sentence in text.split_inclusive(['\n', '.', '!', '?', '。', '！', '？']) {
+        let mut rest: Vec<char> = sentence.chars().collect();
+        while !rest.is_empty() {
+            if length > 0 && length + rest.len() > PASSAGE {
+                passages.push(String::new());
+                length = 0;
+            }
+            let taken: String = rest.drain(..rest.len().min(PASSAGE)).collect();
+            length += taken.chars().count();
+            if let Some(last) = passages.last_mut() {
+                last.push_str(&taken);
+            }
+        }
+    }
+    passages
 }
 
 /// Finds candidates by group and place.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use memory_core::{ErrorKind, RecallReason, Result, SearchMode, SearchRequest, Timestamp};
 use memory_index::{
-    EntryKey, EntryKind, LanceIndex, Question as TextQuestion, TantivyIndex, TextField, TextIndex, TextQuery, VectorIndex,
+    EntryKey, EntryKind, LanceIndex, Question as TextQuestion, TantivyIndex, TextField, TextIndex, TextQuery,
+    VectorIndex,
 };
-use memory_models::EmbedCost;
+use memory_models::{EmbedCost, LateInteraction, QueryTokens};
 use rusqlite::Connection;
 
 use super::Searcher;
@@ -60,7 +61,8 @@ impl Searcher {
         let mut opened = self.open_indexes(question.vector.is_some()).await;
         let text_found = match (&opened.text, request.mode) {
             (Some(index), SearchMode::Hybrid | SearchMode::Text) => {
-                let (index, question, raw, limit) = (index.clone(), question.clone(), request.raw, self.settings.candidates);
+                let (index, question, raw, limit) =
+                    (index.clone(), question.clone(), request.raw, self.settings.candidates);
                 blocking(move || search_text(&index, &question, raw, limit)).await
             }
             _ => Ok(TextFound::default()),
@@ -142,9 +144,8 @@ impl Searcher {
 
     async fn has_generation(&self, kind: &'static str) -> bool {
         let this = self.clone();
-        let states = blocking(move || {
-            this.store.read("find an index", |connection| Store::index_states(connection, kind))
-        });
+        let states =
+            blocking(move || this.store.read("find an index", |connection| Store::index_states(connection, kind)));
         states.await.is_ok_and(|states| !states.is_empty())
     }
 
@@ -181,12 +182,8 @@ impl Searcher {
         now: Timestamp,
     ) -> Result<(Gathered, HashSet<EntryKey>)> {
         let scope_keys = request.viewer.readable_keys();
-        let admission = Admission {
-            request,
-            scopes: scope_keys.iter().cloned().collect(),
-            kinds: &question.kinds,
-            now,
-        };
+        let admission =
+            Admission { request, scopes: scope_keys.iter().cloned().collect(), kinds: &question.kinds, now };
         let mark = opened.text_mark.min(opened.vector_mark);
         let index_lag = Store::outbox_length(connection, mark)?;
         let mut degraded = None;
@@ -246,7 +243,6 @@ impl Searcher {
         if let Some(vector) = &question.vector {
             self.score_vectors(candidates, vector, opened).await?;
         }
-        let this = self.clone();
         let mut taken = std::mem::take(candidates);
         let (tail, question, opened, request) = (tail.clone(), question.clone(), opened.clone(), request.clone());
         *candidates = blocking(move || {
@@ -256,12 +252,9 @@ impl Searcher {
                 let asked = if request.raw { &request.query } else { &question.text };
                 score_text(&mut taken, &tail, index, asked)?;
             }
-            if let (Some(tokens), Some(interaction)) =
-                (&question.tokens, this.indexes.embedder().late_interaction())
-            {
-                let texts: Vec<&str> = taken.iter().map(|candidate| candidate.text.as_str()).collect();
-                let similarities = interaction.similarities(tokens, &texts)?;
-                for (candidate, similarities) in taken.iter_mut().zip(similarities) {
+            if let Some((tokens, table)) = &question.tokens {
+                let texts: Vec<Vec<String>> = taken.iter().map(Candidate::passages).collect();
+                for (candidate, similarities) in taken.iter_mut().zip(compare_tokens(&texts, tokens, table.as_ref())?) {
                     candidate.similarities = similarities;
                 }
             }
@@ -331,12 +324,7 @@ fn search_text(index: &TantivyIndex, question: &Question, raw: bool, limit: usiz
 }
 
 /// Sets the text evidence of all candidates that the index holds as they are now.
-fn score_text(
-    candidates: &mut [Candidate],
-    tail: &HashSet<EntryKey>,
-    index: &TantivyIndex,
-    asked: &str,
-) -> Result<()> {
+fn score_text(candidates: &mut [Candidate], tail: &HashSet<EntryKey>, index: &TantivyIndex, asked: &str) -> Result<()> {
     let keys: Vec<EntryKey> = candidates.iter().map(|candidate| candidate.entry).collect();
     let own = index.score(asked, TextField::Text, &keys)?;
     let window = index.score(asked, TextField::Window, &keys)?;
@@ -356,6 +344,17 @@ fn score_text(
         candidate.evidence.window = if candidate.short { window } else { own };
     }
     Ok(())
+}
+
+/// The similarities of texts with a question: for each text, for each of its passages, for each token of the question.
+pub(super) fn compare_tokens(
+    texts: &[Vec<String>],
+    tokens: &QueryTokens,
+    interaction: &dyn LateInteraction,
+) -> Result<Vec<Vec<Vec<f32>>>> {
+    let passages: Vec<&str> = texts.iter().flatten().map(String::as_str).collect();
+    let mut similarities = interaction.similarities(tokens, &passages)?.into_iter();
+    Ok(texts.iter().map(|passages| similarities.by_ref().take(passages.len()).collect()).collect())
 }
 
 fn add_new(candidates: &mut Vec<Candidate>, more: Vec<Candidate>) {

@@ -1,8 +1,12 @@
 //! The question, understood: its words, its vector, what may answer it.
 
+use std::sync::Arc;
+
 use memory_core::{Error, HitKind, Result, SearchMode, SearchRequest};
 use memory_index::{EntryKind, IndexFilter, QueryTerm, query_terms};
-use memory_models::{EmbedCost, Embedder, Purpose, QueryTokens, Script, script_of};
+use memory_models::{EmbedCost, Embedder, LateInteraction, Purpose, QueryTokens, Script, StaticEmbedder, script_of};
+
+use super::mix::is_han;
 
 /// The most hits one answer holds.
 pub(crate) const MOST_HITS: usize = 1_000;
@@ -18,8 +22,8 @@ pub(crate) struct Question {
     pub(crate) terms: Vec<QueryTerm>,
     /// Its vector, when the mode asks for one and the embedder covers it.
     pub(crate) vector: Option<Vec<f32>>,
-    /// Its tokens for late interaction.
-    pub(crate) tokens: Option<QueryTokens>,
+    /// Its tokens for late interaction, and the table they are from.
+    pub(crate) tokens: Option<(QueryTokens, Arc<dyn LateInteraction>)>,
     /// What the indexes may return; several when messages are bound to a session and the rest is not.
     pub(crate) filters: Vec<IndexFilter>,
     /// The kinds of rows that may answer.
@@ -30,7 +34,7 @@ pub(crate) struct Question {
 
 impl Question {
     /// Understands a request. Nothing is locked while the embedder works.
-    pub(crate) async fn of(request: &SearchRequest, embedder: &dyn Embedder, late: bool) -> Result<Self> {
+    pub(crate) async fn of(request: &SearchRequest, embedder: &dyn Embedder, tables: &Tables) -> Result<Self> {
         let text: String = request.query.trim().chars().take(LONGEST_QUESTION).collect();
         if text.is_empty() {
             return Err(Error::invalid("the question is empty")
@@ -50,21 +54,41 @@ impl Question {
                 }
             }
         }
-        let tokens = match embedder.late_interaction() {
-            Some(interaction) if late && vector.is_some() && embedder.cost() == EmbedCost::Cheap => {
-                let tokens = interaction.prepare_query(&text)?;
-                (!tokens.is_empty()).then_some(tokens)
-            }
-            _ => None,
+        let table = if request.mode == SearchMode::Hybrid && !request.raw { tables.for_question(&text)? } else { None };
+        let tokens = match &table {
+            Some(table) => Some(table.prepare_query(&text)?).filter(|tokens| !tokens.is_empty()),
+            None => None,
         };
         Ok(Self {
             terms: if request.raw { Vec::new() } else { query_terms(&text) },
             filters: filters_of(request, &kinds),
             text,
             vector,
-            tokens,
+            tokens: tokens.zip(table),
             kinds,
             embedder_failed,
+        })
+    }
+}
+
+/// The bundled tables for late interaction, by script. They serve whatever embedder makes the vectors.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tables {
+    /// False when late interaction is switched off.
+    pub(crate) enabled: bool,
+}
+
+impl Tables {
+    /// The table that knows the script of a question: the Chinese one for any Han character, the English one for Latin
+    /// text, none for other scripts.
+    fn for_question(self, question: &str) -> Result<Option<Arc<dyn LateInteraction>>> {
+        if !self.enabled {
+            return Ok(None);
+        }
+        Ok(match (is_han(question), is_latin(question)) {
+            (true, _) => Some(Arc::new(StaticEmbedder::chinese()?)),
+            (false, true) => Some(Arc::new(StaticEmbedder::english()?)),
+            (false, false) => None,
         })
     }
 }

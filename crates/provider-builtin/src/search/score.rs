@@ -2,108 +2,65 @@
 
 use std::collections::HashMap;
 
-use memory_core::Role;
-
 use super::candidate::{Candidate, Group, Places};
-use super::time_expression::{Moment, TimeHint};
+use super::late::{over_context, over_table};
+use super::mix::Mix;
+use super::prior::{Priors, importance};
+use super::time_expression::TimeHint;
 
-/// Standardised scores are divided by this, which gives the weights below the size they would have with scores
-/// scaled to 0..1.
+/// Standardised scores are divided by this, which gives the weights the size they would have with scores scaled to 0..1.
 const SPREAD: f32 = 6.0;
 
-/// Cosines of token vectors below this say nothing.
-const SIMILARITY_FLOOR: f32 = 0.2;
+/// How much of the best score of its session or document a candidate gets.
+const GROUP: f32 = 0.3;
 
-/// Two tokens with a cosine above this count as the same.
-const SAME_TOKEN: f32 = 0.99;
-
-/// A neighbour's token counts this much of an own one.
-const NEIGHBOUR_TOKEN: f32 = 0.8;
-
-/// What falls into a time that the question names is raised by this.
-const TIME_BOOST: f32 = 0.2;
-
-/// How the arms are weighed against each other.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Weights {
-    /// Words, in the text itself and in its window.
-    pub(crate) text: f32,
-    /// Vectors.
-    pub(crate) vector: f32,
-    /// Late interaction over tokens.
-    pub(crate) late: f32,
-    /// Importance of memories.
-    pub(crate) importance: f32,
-}
-
-impl Weights {
-    /// The weights that apply when an arm is missing: those of the others, scaled up.
-    pub(crate) fn available(self, vectors: bool, late: bool) -> Self {
-        let vector = if vectors { self.vector } else { 0.0 };
-        let late = if late { self.late } else { 0.0 };
-        let sum = self.text + vector + late;
-        if sum <= 0.0 {
-            return Self { text: 1.0, vector: 0.0, late: 0.0, ..self };
-        }
-        Self { text: self.text / sum, vector: vector / sum, late: late / sum, ..self }
-    }
-}
+/// How much the words of the whole segment or document count.
+const WHOLE: f32 = 0.3;
 
 /// Everything about the question that scoring needs.
 #[derive(Debug, Clone)]
 pub(crate) struct Scoring<'a> {
-    pub(crate) query: &'a str,
-    pub(crate) weights: Weights,
+    pub(crate) question: &'a str,
+    pub(crate) mix: Mix,
     /// The times it names, and the offset of the asker's calendar in minutes.
     pub(crate) times: &'a [TimeHint],
     pub(crate) offset_minutes: i32,
+    /// Weights of the query's tokens, once the best candidates have been read by a transformer.
+    pub(crate) context: Option<&'a [f32]>,
 }
 
 /// Sets the score of every candidate.
 pub(crate) fn score(candidates: &mut [Candidate], scoring: &Scoring<'_>) {
-    let weights = scoring.weights;
+    let mix = scoring.mix;
     let places = Places::of(candidates);
     let own = standardised(candidates.iter().map(|it| it.evidence.own));
     let window = standardised(candidates.iter().map(|it| it.evidence.window));
-    let lexical = standardised(own.iter().zip(&window).map(|(own, window)| own + 0.75 * window));
+    let lexical = standardised(own.iter().zip(&window).map(|(own, window)| own + mix.window * window));
     let vector = standardised(candidates.iter().map(|it| it.evidence.vector));
-    let (late_own, late_window) = late_interaction(candidates, &places);
-    let late_own = standardised(late_own.into_iter());
-    let late_window = standardised(late_window.into_iter());
+    let late = over_table(candidates, &places);
+    let (late_own, late_window) = (standardised(late.own.into_iter()), standardised(late.window.into_iter()));
+    let context = contextual(candidates, &places, scoring);
 
-    let base: Vec<f32> = candidates
-        .iter()
-        .enumerate()
-        .map(|(index, _)| {
-            weights.text * at(&lexical, index)
-                + weights.late * 0.5 * (at(&late_own, index) + at(&late_window, index))
-                + weights.vector * at(&vector, index)
+    let base: Vec<f32> = (0..candidates.len())
+        .map(|index| {
+            mix.text * at(&lexical, index)
+                + mix.late * at(&late_own, index)
+                + mix.late_window * at(&late_window, index)
+                + mix.vector * at(&vector, index)
+                + at(&context, index)
         })
         .collect();
-
-    let speaker = named_speaker(candidates, scoring.query);
-    let both_roles = [Role::User, Role::Assistant]
+    let priors = Priors::of(candidates, scoring.question, scoring.times, scoring.offset_minutes);
+    let standing: Vec<f32> = candidates
         .iter()
-        .all(|role| candidates.iter().any(|candidate| candidate.role() == Some(*role)));
-    let own_score: Vec<f32> = candidates
-        .iter()
-        .enumerate()
-        .map(|(index, candidate)| {
-            let mut score = at(&base, index) + neighbour_evidence(candidates, &places, candidate, &base);
-            if speaker.is_some() && candidate.speaker() == speaker.as_deref() {
-                score += 0.15;
-            }
-            // Where people and assistants speak, what people say themselves, here or as a memory, is asked for more.
-            if both_roles && candidate.role().is_none_or(|role| role == Role::User) {
-                score += 0.2;
-            }
-            score += time_boost(candidate, scoring);
-            score
+        .zip(&base)
+        .map(|(candidate, score)| {
+            score + neighbour_evidence(candidates, &places, candidate, mix, &base) + priors.bonus(candidate)
         })
         .collect();
 
     let mut best_of_group: HashMap<Group, f32> = HashMap::new();
-    for (candidate, score) in candidates.iter().zip(&own_score) {
+    for (candidate, score) in candidates.iter().zip(&standing) {
         let best = best_of_group.entry(candidate.group).or_insert(f32::NEG_INFINITY);
         *best = best.max(*score);
     }
@@ -113,93 +70,47 @@ pub(crate) fn score(candidates: &mut [Candidate], scoring: &Scoring<'_>) {
         _ => it.evidence.whole,
     }));
     for (index, candidate) in candidates.iter_mut().enumerate() {
-        let score = at(&own_score, index);
-        let group = best_of_group.get(&candidate.group).copied().unwrap_or(score);
-        let importance = weights.importance * importance(candidate);
-        candidate.score = score + 0.3 * group + 0.3 * at(&whole, index) + importance;
-        candidate.parts = vec![
-            ("text", weights.text * at(&lexical, index)),
-            ("vector", weights.vector * at(&vector, index)),
-            ("late_interaction", weights.late * 0.5 * (at(&late_own, index) + at(&late_window, index))),
+        let score = at(&standing, index);
+        let parts = [
+            ("text", mix.text * at(&lexical, index)),
+            ("vector", mix.vector * at(&vector, index)),
+            ("late_interaction", mix.late * at(&late_own, index) + mix.late_window * at(&late_window, index)),
+            ("context", at(&context, index)),
             ("neighbours_and_priors", score - at(&base, index)),
-            ("group", 0.3 * group),
-            ("whole", 0.3 * at(&whole, index)),
-            ("importance", importance),
+            ("group", GROUP * best_of_group.get(&candidate.group).copied().unwrap_or(score)),
+            ("whole", WHOLE * at(&whole, index)),
+            ("importance", mix.importance * importance(candidate)),
         ];
+        candidate.score = parts.iter().map(|(_, part)| part).sum();
+        candidate.parts = parts.to_vec();
     }
 }
 
-/// The score of each group: its best member, and how its best segment stands among the groups.
-pub(crate) fn score_groups(candidates: &[Candidate]) -> HashMap<Group, f32> {
-    let mut best: HashMap<Group, (f32, f32)> = HashMap::new();
-    for candidate in candidates {
-        let entry = best.entry(candidate.group).or_insert((f32::NEG_INFINITY, 0.0));
-        entry.0 = entry.0.max(candidate.score);
-        entry.1 = entry.1.max(candidate.evidence.whole);
-    }
-    let mut groups: Vec<(Group, (f32, f32))> = best.into_iter().collect();
-    groups.sort_unstable_by_key(|(group, _)| *group);
-    let whole = standardised(groups.iter().map(|(_, (_, whole))| *whole));
-    groups.iter().zip(whole).map(|((group, (score, _)), whole)| (*group, score + 0.3 * whole)).collect()
-}
-
-fn at(values: &[f32], index: usize) -> f32 {
-    values.get(index).copied().unwrap_or(0.0)
-}
-
-/// Each value as its distance from the mean in units of six standard deviations; all 0 where there is no spread.
-fn standardised(values: impl Iterator<Item = f32>) -> Vec<f32> {
-    let values: Vec<f32> = values.collect();
-    let count = values.len() as f32;
-    let mean = values.iter().sum::<f32>() / count.max(1.0);
-    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f32>() / count.max(1.0);
-    let deviation = variance.sqrt();
-    if deviation <= f32::EPSILON {
-        return vec![0.0; values.len()];
-    }
-    values.iter().map(|value| (value - mean) / (SPREAD * deviation)).collect()
-}
-
-/// Late interaction of the text itself, and of the text with its neighbours. The weight of a query token is its
-/// inverse document frequency among the candidates.
-fn late_interaction(candidates: &[Candidate], places: &Places) -> (Vec<f32>, Vec<f32>) {
-    let tokens = candidates.iter().map(|it| it.similarities.len()).max().unwrap_or(0);
-    if tokens == 0 {
-        return (vec![0.0; candidates.len()], vec![0.0; candidates.len()]);
-    }
-    let total = candidates.len() as f32;
-    let frequency: Vec<f32> = (0..tokens)
-        .map(|token| candidates.iter().filter(|it| at(&it.similarities, token) > SAME_TOKEN).count() as f32)
-        .map(|frequency| (1.0 + (total - frequency + 0.5) / (frequency + 0.5)).ln())
-        .collect();
-    let sum: f32 = frequency.iter().sum();
-    let rescaled = |similarity: f32| ((similarity - SIMILARITY_FLOOR) / (1.0 - SIMILARITY_FLOOR)).max(0.0);
-    let weighted = |similarity_of: &dyn Fn(usize) -> f32| {
-        frequency.iter().enumerate().map(|(token, weight)| weight * similarity_of(token)).sum::<f32>() / sum
+/// The part of a transformer that has read the best candidates. The others stand like the least of those.
+fn contextual(candidates: &[Candidate], places: &Places, scoring: &Scoring<'_>) -> Vec<f32> {
+    let Some(weights) = scoring.context else { return vec![0.0; candidates.len()] };
+    let late = over_context(candidates, places, weights);
+    let read: Vec<bool> = candidates.iter().map(|it| !it.context.is_empty()).collect();
+    let among_read = |values: &[f32]| {
+        let chosen = values.iter().zip(&read).filter(|(_, read)| **read).map(|(value, _)| *value);
+        let mut standard = standardised(chosen).into_iter();
+        let all: Vec<Option<f32>> = read.iter().map(|read| if *read { standard.next() } else { None }).collect();
+        let least = all.iter().flatten().copied().fold(0.0, f32::min);
+        all.into_iter().map(|value| value.unwrap_or(least)).collect::<Vec<f32>>()
     };
-    let own = candidates.iter().map(|it| weighted(&|token| rescaled(at(&it.similarities, token)))).collect();
-    let with_neighbours = candidates
-        .iter()
-        .map(|it| {
-            let near = |offset| if it.short { places.near(candidates, it, offset).map(|(_, near)| near) } else { None };
-            let (previous, next) = (near(-1), near(1));
-            weighted(&|token| {
-                let of = |near: Option<&Candidate>| {
-                    near.map_or(0.0, |near| NEIGHBOUR_TOKEN * rescaled(at(&near.similarities, token)))
-                };
-                rescaled(at(&it.similarities, token)).max(of(previous)).max(of(next))
-            })
-        })
-        .collect();
-    (own, with_neighbours)
+    let (own, window) = (among_read(&late.own), among_read(&late.window));
+    own.iter()
+        .zip(&window)
+        .map(|(own, window)| scoring.mix.context * own + scoring.mix.context_window * window)
+        .collect()
 }
 
 /// Evidence spills over to the messages around: an answer follows its question.
-fn neighbour_evidence(candidates: &[Candidate], places: &Places, of: &Candidate, base: &[f32]) -> f32 {
+fn neighbour_evidence(candidates: &[Candidate], places: &Places, of: &Candidate, mix: Mix, base: &[f32]) -> f32 {
     if !of.short {
         return 0.0;
     }
-    [(-1, 0.2), (1, 0.1)]
+    [(-1, mix.previous), (1, mix.next)]
         .iter()
         .filter_map(|(offset, share)| {
             let (index, near) = places.near(candidates, of, *offset)?;
@@ -208,47 +119,32 @@ fn neighbour_evidence(candidates: &[Candidate], places: &Places, of: &Candidate,
         .sum()
 }
 
-/// The one speaker that the question names, when it names exactly one.
-fn named_speaker(candidates: &[Candidate], query: &str) -> Option<String> {
-    let words: Vec<String> =
-        query.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase).collect();
-    let query = query.to_lowercase();
-    let mut named: Option<&str> = None;
-    for speaker in candidates.iter().filter_map(Candidate::speaker) {
-        let name = speaker.to_lowercase();
-        if matches!(name.as_str(), "user" | "assistant" | "system" | "tool" | "用户" | "助手") || named == Some(speaker) {
-            continue;
-        }
-        // Names of several words, and names in scripts without spaces, are looked for as they stand.
-        let is_word = name.chars().all(|c| c.is_alphanumeric() && c.is_ascii());
-        if if is_word { words.contains(&name) } else { query.contains(&name) } {
-            if named.is_some() {
-                return None;
-            }
-            named = Some(speaker);
-        }
+fn at(values: &[f32], index: usize) -> f32 {
+    values.get(index).copied().unwrap_or(0.0)
+}
+
+/// Each value as its distance from the mean in units of [`SPREAD`] standard deviations; all 0 where there is no spread.
+fn standardised(values: impl Iterator<Item = f32>) -> Vec<f32> {
+    let values: Vec<f32> = values.collect();
+    let count = values.len().max(1) as f32;
+    let mean = values.iter().sum::<f32>() / count;
+    let deviation = (values.iter().map(|value| (value - mean).powi(2)).sum::<f32>() / count).sqrt();
+    if deviation <= f32::EPSILON {
+        return vec![0.0; values.len()];
     }
-    named.map(str::to_owned)
+    values.iter().map(|value| (value - mean) / (SPREAD * deviation)).collect()
 }
 
-/// What happened in, or near, a time that the question names is a little more likely; nothing is ruled out.
-fn time_boost(candidate: &Candidate, scoring: &Scoring<'_>) -> f32 {
-    let moment = Moment { ns: candidate.at(), offset_minutes: scoring.offset_minutes };
-    let closeness = scoring.times.iter().map(|time| time.strength * time.closeness(moment)).fold(0.0, f64::max);
-    TIME_BOOST * closeness as f32
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Declared relevance and learned quality of a memory, from -0.5 to 0.5; nothing for other rows.
-fn importance(candidate: &Candidate) -> f32 {
-    match &candidate.row {
-        super::candidate::Row::Memory(row) => {
-            let relevance = match row.memory.relevance {
-                memory_core::Relevance::Low => 0.0,
-                memory_core::Relevance::Medium => 0.5,
-                memory_core::Relevance::High => 1.0,
-            };
-            0.5 * (relevance + row.memory.quality as f32) - 0.5
-        }
-        _ => 0.0,
+    #[test]
+    fn standard_scores_have_no_mean_and_a_fixed_spread() {
+        let scores = standardised([1.0, 2.0, 3.0].into_iter());
+        assert!(scores.iter().sum::<f32>().abs() < 1e-6);
+        assert!((scores[2] - 1.0 / (6.0 * (2.0_f32 / 3.0).sqrt())).abs() < 1e-6);
+        assert_eq!(standardised([5.0, 5.0].into_iter()), [0.0, 0.0]);
+        assert!(standardised(std::iter::empty()).is_empty());
     }
 }

@@ -37,8 +37,7 @@ pub(crate) fn score_tail(candidates: &mut [Candidate], mut statistics: TermStati
     if statistics.terms.is_empty() || candidates.is_empty() {
         return;
     }
-    let tokens: Vec<Vec<Token>> =
-        candidates.iter().map(|candidate| analyze(&candidate.text, Side::Index)).collect();
+    let tokens: Vec<Vec<Token>> = candidates.iter().map(|candidate| analyze(&candidate.text, Side::Index)).collect();
     let places: HashMap<(Group, u64), usize> =
         candidates.iter().enumerate().map(|(index, it)| ((it.group, it.place), index)).collect();
     let windows: Vec<Vec<Token>> = candidates
@@ -77,7 +76,11 @@ pub(crate) fn score_tail(candidates: &mut [Candidate], mut statistics: TermStati
 pub(crate) fn keep_promising(mut tail: Vec<Candidate>, limit: usize) -> (Vec<Candidate>, HashSet<EntryKey>) {
     let entries = tail.iter().map(|candidate| candidate.entry).collect();
     tail.sort_by(|a, b| {
-        b.evidence.own.total_cmp(&a.evidence.own).then(b.evidence.window.total_cmp(&a.evidence.window)).then(b.entry.cmp(&a.entry))
+        b.evidence
+            .own
+            .total_cmp(&a.evidence.own)
+            .then(b.evidence.window.total_cmp(&a.evidence.window))
+            .then(b.entry.cmp(&a.entry))
     });
     tail.truncate(limit);
     (tail, entries)

@@ -64,8 +64,7 @@ pub(crate) struct NewChunk {
     pub(crate) text: String,
 }
 
-const DOCUMENT_COLUMNS: &str =
-    "d.key, d.id, s.text, d.path, d.title, d.tags, d.size, d.modified_at, d.hash, d.event_at, \
+const DOCUMENT_COLUMNS: &str = "d.key, d.id, s.text, d.path, d.title, d.tags, d.size, d.modified_at, d.hash, d.event_at, \
     d.indexed_at";
 const CHUNK_COLUMNS: &str = "key, document, id, ordinal, first_line, last_line, heading, text, revision";
 
@@ -167,12 +166,22 @@ impl Store {
         for chunk in Self::chunks_of(connection, row.key)? {
             Self::delete_chunk(connection, &chunk)?;
         }
-        connection.prepare_cached("DELETE FROM documents WHERE key = ?1").stored()?.execute(params![row.key]).stored()?;
+        connection
+            .prepare_cached("DELETE FROM documents WHERE key = ?1")
+            .stored()?
+            .execute(params![row.key])
+            .stored()?;
         Self::append_outbox(connection, row.entry())
     }
 
     /// Notes that a file was read and found unchanged.
-    pub(crate) fn set_document_times(&self, connection: &Connection, key: i64, size: u64, modified_at: i64) -> Result<()> {
+    pub(crate) fn set_document_times(
+        &self,
+        connection: &Connection,
+        key: i64,
+        size: u64,
+        modified_at: i64,
+    ) -> Result<()> {
         connection
             .prepare_cached("UPDATE documents SET size = ?2, modified_at = ?3, indexed_at = ?4 WHERE key = ?1")
             .stored()?
@@ -238,7 +247,12 @@ fn read_document(row: &Row<'_>) -> Result<DocumentRow> {
         modified_at: Timestamp::from_nanoseconds(row.get(7).stored()?),
         hash: text(8)?,
     };
-    Ok(DocumentRow { key: row.get(0).stored()?, document, event_at: row.get(9).stored()?, indexed_at: row.get(10).stored()? })
+    Ok(DocumentRow {
+        key: row.get(0).stored()?,
+        document,
+        event_at: row.get(9).stored()?,
+        indexed_at: row.get(10).stored()?,
+    })
 }
 
 fn read_chunk(row: &Row<'_>) -> Result<ChunkRow> {

@@ -42,12 +42,12 @@ impl EmbeddingCache for SqliteEmbeddingCache {
         let (store, embedder_id, vectors) = (self.0.clone(), embedder_id.to_owned(), vectors.to_vec());
         blocking(move || {
             store.write("write the embedding cache", |connection| {
-                connection
-                    .execute("INSERT OR IGNORE INTO embedders(id) VALUES (?1)", params![embedder_id])
-                    .stored()?;
+                connection.execute("INSERT OR IGNORE INTO embedders(id) VALUES (?1)", params![embedder_id]).stored()?;
                 let embedder = known_embedder(connection, &embedder_id)?;
                 let mut insert = connection
-                    .prepare_cached("INSERT OR REPLACE INTO embedding_cache(embedder, hash, vector) VALUES (?1, ?2, ?3)")
+                    .prepare_cached(
+                        "INSERT OR REPLACE INTO embedding_cache(embedder, hash, vector) VALUES (?1, ?2, ?3)",
+                    )
                     .stored()?;
                 for (hash, vector) in &vectors {
                     insert.execute(params![embedder, hash.0, encode(vector)]).stored()?;

@@ -74,10 +74,8 @@ impl Store {
         memory: Memory,
         canonical_hash: &[u8],
     ) -> Result<MemoryRow> {
-        let mut columns = vec![
-            Value::from(memory.id.to_string()),
-            Value::from(Self::scope_number(connection, &memory.scope)?),
-        ];
+        let mut columns =
+            vec![Value::from(memory.id.to_string()), Value::from(Self::scope_number(connection, &memory.scope)?)];
         columns.extend(changeable_columns(&memory)?);
         columns.push(Value::from(canonical_hash.to_vec()));
         let key = connection
@@ -125,14 +123,17 @@ impl Store {
 
     /// Removes a memory, its former states and its likeness keys for good, and tells the indexes.
     pub(crate) fn erase_memory(connection: &Connection, row: &MemoryRow) -> Result<()> {
-        connection.prepare_cached("DELETE FROM memories WHERE key = ?1").stored()?.execute(params![row.key]).stored()?;
+        connection
+            .prepare_cached("DELETE FROM memories WHERE key = ?1")
+            .stored()?
+            .execute(params![row.key])
+            .stored()?;
         Self::append_outbox(connection, row.entry())
     }
 
     /// The memories with these keys, in any order; missing ones are left out.
     pub(crate) fn memories_by_key(connection: &Connection, keys: &[i64]) -> Result<Vec<MemoryRow>> {
-        let mut statement =
-            connection.prepare_cached(&select_where("m.key = ?1")).stored()?;
+        let mut statement = connection.prepare_cached(&select_where("m.key = ?1")).stored()?;
         let mut found = Vec::with_capacity(keys.len());
         for key in keys {
             if let Some(row) = statement.query_row(params![key], |row| Ok(read(row))).optional().stored()? {
@@ -252,7 +253,9 @@ impl Store {
             ListSort::Relevance => "m.relevance DESC, m.updated_at DESC",
             ListSort::Accessed => "m.accessed_at DESC NULLS LAST, m.updated_at DESC",
             // Declared relevance, learned quality and use; the exact importance formula belongs to the lifecycle.
-            ListSort::Importance => "m.pinned DESC, m.relevance DESC, m.quality DESC, m.access_count DESC, m.updated_at DESC",
+            ListSort::Importance => {
+                "m.pinned DESC, m.relevance DESC, m.quality DESC, m.access_count DESC, m.updated_at DESC"
+            }
         };
         values.push(Value::from(limit as i64));
         values.push(Value::from(offset as i64));

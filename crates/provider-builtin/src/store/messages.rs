@@ -153,10 +153,8 @@ impl Store {
 
     /// The active messages of one segment of a session, in order.
     pub(crate) fn messages_of_segment(connection: &Connection, session: i64, segment: i64) -> Result<Vec<MessageRow>> {
-        let sql = format!(
-            "{} ORDER BY m.position",
-            select_where("m.session = ? AND m.segment = ? AND m.state = 'active'")
-        );
+        let sql =
+            format!("{} ORDER BY m.position", select_where("m.session = ? AND m.segment = ? AND m.state = 'active'"));
         collect(connection, &sql, vec![Value::from(session), Value::from(segment)])
     }
 

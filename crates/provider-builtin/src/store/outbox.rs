@@ -19,16 +19,14 @@ impl Store {
     }
 
     /// Up to `limit` changes after `sequence`, oldest first.
-    pub(crate) fn outbox_after(
-        connection: &Connection,
-        sequence: u64,
-        limit: usize,
-    ) -> Result<Vec<(u64, EntryKey)>> {
+    pub(crate) fn outbox_after(connection: &Connection, sequence: u64, limit: usize) -> Result<Vec<(u64, EntryKey)>> {
         let mut statement = connection
             .prepare_cached("SELECT sequence, entry FROM outbox WHERE sequence > ?1 ORDER BY sequence LIMIT ?2")
             .stored()?;
         let rows = statement
-            .query_map(params![signed(sequence), limit as i64], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)))
+            .query_map(params![signed(sequence), limit as i64], |row| {
+                Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
+            })
             .stored()?;
         rows.map(|row| {
             let (sequence, entry) = row.stored()?;
@@ -38,16 +36,11 @@ impl Store {
     }
 
     /// The newest `limit` changes after `sequence`, newest first.
-    pub(crate) fn newest_outbox_after(
-        connection: &Connection,
-        sequence: u64,
-        limit: usize,
-    ) -> Result<Vec<EntryKey>> {
+    pub(crate) fn newest_outbox_after(connection: &Connection, sequence: u64, limit: usize) -> Result<Vec<EntryKey>> {
         let mut statement = connection
             .prepare_cached("SELECT entry FROM outbox WHERE sequence > ?1 ORDER BY sequence DESC LIMIT ?2")
             .stored()?;
-        let rows =
-            statement.query_map(params![signed(sequence), limit as i64], |row| row.get::<_, i64>(0)).stored()?;
+        let rows = statement.query_map(params![signed(sequence), limit as i64], |row| row.get::<_, i64>(0)).stored()?;
         rows.map(|row| EntryKey::from_u64(row.stored()?.cast_unsigned())).collect()
     }
 
@@ -82,12 +75,7 @@ impl Store {
     }
 
     /// Up to `limit` row numbers of a table of entries after `key`, in order.
-    pub(crate) fn keys_after(
-        connection: &Connection,
-        table: &'static str,
-        key: i64,
-        limit: usize,
-    ) -> Result<Vec<i64>> {
+    pub(crate) fn keys_after(connection: &Connection, table: &'static str, key: i64, limit: usize) -> Result<Vec<i64>> {
         let mut statement = connection
             .prepare_cached(&format!("SELECT key FROM {table} WHERE key > ?1 ORDER BY key LIMIT ?2"))
             .stored()?;
@@ -97,9 +85,8 @@ impl Store {
 
     /// The newest `limit` row numbers of a table of entries.
     pub(crate) fn newest_keys(connection: &Connection, table: &'static str, limit: usize) -> Result<Vec<i64>> {
-        let mut statement = connection
-            .prepare_cached(&format!("SELECT key FROM {table} ORDER BY key DESC LIMIT ?1"))
-            .stored()?;
+        let mut statement =
+            connection.prepare_cached(&format!("SELECT key FROM {table} ORDER BY key DESC LIMIT ?1")).stored()?;
         let rows = statement.query_map(params![limit as i64], |row| row.get(0)).stored()?;
         rows.map(SqliteResult::stored).collect()
     }

@@ -66,7 +66,9 @@ impl Store {
         // `~` sorts after every character of an id.
         let (first, last) = (prefix.as_str(), format!("{}~", prefix.as_str()));
         let mut statement = connection
-            .prepare_cached(&format!("SELECT key FROM {table} WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT {MOST_MATCHES}"))
+            .prepare_cached(&format!(
+                "SELECT key FROM {table} WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT {MOST_MATCHES}"
+            ))
             .stored()?;
         let rows = statement.query_map(params![first, last], |row| row.get(0)).stored()?;
         rows.map(SqliteResult::stored).collect()

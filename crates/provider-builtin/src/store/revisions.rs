@@ -27,9 +27,8 @@ impl Store {
 
     /// The former states of a memory, oldest first.
     pub(crate) fn former_states(connection: &Connection, memory: i64) -> Result<Vec<Memory>> {
-        let mut statement = connection
-            .prepare_cached("SELECT snapshot FROM revisions WHERE memory = ?1 ORDER BY revision")
-            .stored()?;
+        let mut statement =
+            connection.prepare_cached("SELECT snapshot FROM revisions WHERE memory = ?1 ORDER BY revision").stored()?;
         let rows = statement.query_map(params![memory], |row| row.get::<_, String>(0)).stored()?;
         rows.map(|row| json(&row.stored()?)).collect()
     }

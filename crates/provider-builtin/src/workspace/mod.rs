@@ -6,10 +6,13 @@ mod sync;
 mod tools;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use memory_core::{Scope, Viewer};
+use memory_core::{Result, Scope, Viewer};
 
+use crate::blocking::blocking;
 use crate::config::BuiltinConfig;
+use crate::store::Store;
 
 pub use sync::DocumentReport;
 pub(crate) use tools::tool_definitions;
@@ -23,12 +26,29 @@ pub(crate) struct Workspaces {
 }
 
 impl Workspaces {
-    pub(crate) fn new(config: &BuiltinConfig) -> Self {
-        Self {
-            default_scope: config.default_scope.clone(),
-            default_folder: config.workspace.clone(),
-            others: config.home.join("workspaces"),
-        }
+    /// Finds out whose the configured workspace is. The first to have documents there owns it for good: another user
+    /// of the same home, by whatever configuration, gets a workspace of its own.
+    pub(crate) async fn of(config: &BuiltinConfig, store: &Arc<Store>) -> Result<Self> {
+        let (store, folder, configured) = (store.clone(), config.workspace.clone(), config.default_scope.clone());
+        let name = format!("workspace_owner:{}", folder.display());
+        let default_scope = blocking(move || {
+            let known = store.read("find the owner of the workspace", |connection| Store::meta(connection, &name))?;
+            match known {
+                Some(key) => Scope::from_key(&key),
+                None if !folder.is_dir() => Ok(configured),
+                None => store.write("note the owner of the workspace", |connection| {
+                    Store::set_meta(connection, &name, &configured.key())?;
+                    Ok(configured.clone())
+                }),
+            }
+        })
+        .await?;
+        Ok(Self { default_scope, default_folder: config.workspace.clone(), others: config.home.join("workspaces") })
+    }
+
+    /// Whose the configured workspace is.
+    pub(crate) fn default_scope(&self) -> &Scope {
+        &self.default_scope
     }
 
     /// The folder of a scope, whether it exists or not.
@@ -36,10 +56,7 @@ impl Workspaces {
         if *scope == self.default_scope {
             return self.default_folder.clone();
         }
-        self.others
-            .join(file_name(&scope.user))
-            .join(file_name(&scope.space))
-            .join(file_name(&scope.owner.to_string()))
+        self.others.join(file_name(&scope.user)).join(file_name(&scope.space)).join(file_name(&scope.owner.to_string()))
     }
 
     /// The readable scopes of a viewer that have a folder.

@@ -9,12 +9,12 @@ use memory_core::{Progress, Result, Scope, Viewer};
 use serde::Serialize;
 
 use crate::blocking::blocking;
+use crate::documents::MAX_DOCUMENT_BYTES;
 use crate::documents::change::{Budget, Changes, HashedFile, Known, compare};
 use crate::documents::chunk::{ChunkOptions, chunk};
 use crate::documents::frontmatter::{FrontMatter, parse};
 use crate::documents::layout::{DocumentClass, scan};
 use crate::documents::read::read_for_index;
-use crate::documents::MAX_DOCUMENT_BYTES;
 use crate::provider::BuiltinProvider;
 use crate::store::{DocumentRow, NewChunk, NewDocument, Store};
 
@@ -61,8 +61,9 @@ impl BuiltinProvider {
         let this = self.clone();
         self.read("find workspaces", move |connection| {
             let mut scopes = Store::all_scopes(connection)?;
-            if !scopes.contains(&this.config().default_scope) {
-                scopes.push(this.config().default_scope.clone());
+            let owner = this.workspaces().default_scope();
+            if !scopes.contains(owner) {
+                scopes.push(owner.clone());
             }
             Ok(scopes
                 .into_iter()

@@ -113,8 +113,10 @@ impl BuiltinProvider {
                 })
             })
             .collect();
-        Ok(json!({"results": results, "provider": "builtin", "model": self.indexes().embedder().id(), "disabled": false,
-            "outcome": recall.outcome, "reason": recall.reason}))
+        Ok(
+            json!({"results": results, "provider": "builtin", "model": self.indexes().embedder().id(), "disabled": false,
+            "outcome": recall.outcome, "reason": recall.reason}),
+        )
     }
 
     async fn tool_read(&self, viewer: &Viewer, arguments: &Value) -> Result<Value> {
@@ -164,7 +166,9 @@ impl BuiltinProvider {
             Ok((edit(&workspace, &path, &old_text, &cleaned.text, expected.as_deref())?, cleaned.note))
         })
         .await?;
-        Ok(json!({"path": edited.path, "replaced": true, "line": edited.line, "content_hash": edited.content_hash, "note": note}))
+        Ok(
+            json!({"path": edited.path, "replaced": true, "line": edited.line, "content_hash": edited.content_hash, "note": note}),
+        )
     }
 
     /// The workspace that a viewer reads and writes; made when it is to be written.

@@ -40,9 +40,9 @@ impl Default for SearchConfig {
         Self {
             limit: 10,
             mode: SearchMode::Hybrid,
-            vector_weight: 0.25,
-            text_weight: 0.4,
-            late_interaction_weight: 0.35,
+            vector_weight: 0.2,
+            text_weight: 0.35,
+            late_interaction_weight: 0.5,
             candidates: 100,
             rerank: Rerank::Static,
             neighbors: 0,

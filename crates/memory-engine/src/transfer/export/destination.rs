@@ -33,7 +33,9 @@ impl Destination {
     }
 
     pub(super) fn file(path: &Path) -> Result<Self> {
-        let name = path.file_name().ok_or_else(|| Error::invalid(format!("`{}` is not the name of a file", path.display())))?;
+        let name = path
+            .file_name()
+            .ok_or_else(|| Error::invalid(format!("`{}` is not the name of a file", path.display())))?;
         if path.is_dir() {
             return Err(Error::invalid(format!("`{}` is a folder", path.display())).with_hint("name a file in it"));
         }

@@ -51,13 +51,23 @@ pub struct Exporter {
 }
 
 /// Starts an export to a file, or to a writer such as standard output.
-pub fn export(format: ExportFormat, path: Option<&Path>, fallback: Box<dyn Write + Send>, now: Timestamp) -> Result<Exporter> {
+pub fn export(
+    format: ExportFormat,
+    path: Option<&Path>,
+    fallback: Box<dyn Write + Send>,
+    now: Timestamp,
+) -> Result<Exporter> {
     let destination = match path {
         Some(path) => Destination::file(path)?,
         None => Destination::stream(fallback),
     };
-    let mut exporter =
-        Exporter { format, destination, markdown: MarkdownWriter::default(), report: ExportReport::default(), any: false };
+    let mut exporter = Exporter {
+        format,
+        destination,
+        markdown: MarkdownWriter::default(),
+        report: ExportReport::default(),
+        any: false,
+    };
     exporter.open(now)?;
     Ok(exporter)
 }
@@ -127,5 +137,6 @@ impl Exporter {
 }
 
 fn serialise(entry: &impl Serialize) -> Result<String> {
-    serde_json::to_string(entry).map_err(|error| Error::unexpected("an item cannot be written as JSON").with_source(error))
+    serde_json::to_string(entry)
+        .map_err(|error| Error::unexpected("an item cannot be written as JSON").with_source(error))
 }

@@ -64,7 +64,10 @@ fn the_bundle_has_a_header_and_an_item_a_line() {
     let text = text(ExportFormat::Ndjson);
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines[0], json!({"format": "memory-bundle", "version": 1, "exported_at": "2026-01-02T03:04:05Z"}));
-    assert_eq!((lines[1]["type"].as_str(), lines[2]["type"].as_str(), lines[3]["type"].as_str()), (Some("memory"), Some("message"), Some("document")));
+    assert_eq!(
+        (lines[1]["type"].as_str(), lines[2]["type"].as_str(), lines[3]["type"].as_str()),
+        (Some("memory"), Some("message"), Some("document"))
+    );
     assert_eq!((lines[1]["revision"].as_u64(), lines[1]["state"].as_str()), (Some(3), Some("deleted")));
 }
 
@@ -84,7 +87,12 @@ fn markdown_keeps_foreign_headings_out_of_its_own() {
     let headings: Vec<&str> = text.lines().filter(|line| line.starts_with('#')).collect();
     assert_eq!(
         headings,
-        ["# Memory", "## Memories of 小明 (user)", "## Session s1 of 小明 (agent:coder)", "## Document memory/MEMORY.md"]
+        [
+            "# Memory",
+            "## Memories of 小明 (user)",
+            "## Session s1 of 小明 (agent:coder)",
+            "## Document memory/MEMORY.md"
+        ]
     );
     assert!(text.contains("喜欢乌龙茶") && text.contains("#饮料") && text.contains("deleted"));
 }

@@ -77,7 +77,10 @@ mod tests {
 
     #[test]
     fn a_file_is_known_by_its_first_readable_line() {
-        assert_eq!(format(&["{broken", r#"{"session_id":"s","role":"user","content":"你好"}"#]), Some(LineFormat::Messages));
+        assert_eq!(
+            format(&["{broken", r#"{"session_id":"s","role":"user","content":"你好"}"#]),
+            Some(LineFormat::Messages)
+        );
         assert_eq!(format(&[r#"{"body":"likes tea"}"#]), Some(LineFormat::Memories));
         assert_eq!(format(&[r#"{"format":"memory-bundle","version":1}"#]), Some(LineFormat::Bundle));
         assert_eq!(format(&[r#"{"format":"memory-bundle","version":1,"items":["#]), Some(LineFormat::Bundle));

@@ -125,7 +125,8 @@ mod tests {
     #[test]
     fn the_owner_is_the_line_s_or_else_the_viewer_s() {
         let viewer = Viewer { agent: Some("coder".into()), ..Viewer::user("u", "s") };
-        let scope = |json: &str| fields(json).scope(&viewer, Viewer::writable).map(|scope| scope.key().replace('\u{1f}', "|"));
+        let scope =
+            |json: &str| fields(json).scope(&viewer, Viewer::writable).map(|scope| scope.key().replace('\u{1f}', "|"));
         assert_eq!(scope("{}").unwrap(), "u|s|agent:coder");
         assert_eq!(scope(r#"{"user":"张三"}"#).unwrap(), "张三|s|user");
         assert_eq!(scope(r#"{"workspace":"w"}"#).unwrap(), "u|s|workspace:w");

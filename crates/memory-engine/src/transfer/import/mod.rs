@@ -41,12 +41,18 @@ pub struct ImportOptions {
 
 /// Imports. Bad lines and unreadable files are in the report and do not stop it; a path that does not exist and a store
 /// that fails do. What was written before a failure stays, and importing again adds only the rest.
-pub async fn import(target: &dyn ImportTarget, options: &ImportOptions, progress: &dyn Progress) -> Result<ImportReport> {
+pub async fn import(
+    target: &dyn ImportTarget,
+    options: &ImportOptions,
+    progress: &dyn Progress,
+) -> Result<ImportReport> {
     let mut report = ImportReport { dry_run: options.dry_run, ..ImportReport::default() };
     let sources = {
         let (paths, format) = (options.paths.clone(), options.format);
         let mut skipped = Problems::default();
-        let listed = tokio::task::spawn_blocking(move || sources::list(&paths, format, &mut skipped).map(|list| (list, skipped)));
+        let listed = tokio::task::spawn_blocking(move || {
+            sources::list(&paths, format, &mut skipped).map(|list| (list, skipped))
+        });
         let (list, skipped) = listed.await.map_err(stopped)??;
         report.skipped = skipped;
         list
@@ -89,7 +95,9 @@ impl Importer<'_> {
                     self.write(&name, batch).await?;
                     self.progress.advance(lines);
                 }
-                Err(error) => self.report.errors.add(Problem { source: name.clone(), line: None, reason: explain(&error) }),
+                Err(error) => {
+                    self.report.errors.add(Problem { source: name.clone(), line: None, reason: explain(&error) })
+                }
             }
         }
         self.report.files += 1;

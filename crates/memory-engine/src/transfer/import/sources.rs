@@ -39,7 +39,9 @@ pub(super) fn list(paths: &[PathBuf], format: ImportFormat, skipped: &mut Proble
     for path in paths {
         if path.as_os_str() == STANDARD_INPUT {
             if format == ImportFormat::Markdown {
-                return Err(Error::invalid("Markdown cannot be read from standard input").with_hint("name a file or folder"));
+                return Err(
+                    Error::invalid("Markdown cannot be read from standard input").with_hint("name a file or folder")
+                );
             }
             sources.push(Source::StandardInput);
             continue;

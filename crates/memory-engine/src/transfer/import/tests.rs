@@ -16,7 +16,9 @@ struct Recorder {
 }
 
 fn stored(count: usize) -> WriteReport {
-    WriteReport { items: (0..count).map(|number| WriteResult::with_id(WriteOutcome::Stored, number.to_string())).collect() }
+    WriteReport {
+        items: (0..count).map(|number| WriteResult::with_id(WriteOutcome::Stored, number.to_string())).collect(),
+    }
 }
 
 #[async_trait]
@@ -70,7 +72,8 @@ use memory_core::{NewMemory, NewMessage};
 
 async fn run(paths: &[&Path], change: impl FnOnce(&mut ImportOptions)) -> (Recorder, Result<ImportReport>) {
     let recorder = Recorder::default();
-    let mut options = ImportOptions { paths: paths.iter().map(|path| path.to_path_buf()).collect(), ..Default::default() };
+    let mut options =
+        ImportOptions { paths: paths.iter().map(|path| path.to_path_buf()).collect(), ..Default::default() };
     change(&mut options);
     let report = import(&recorder, &options, &NoProgress).await;
     (recorder, report)
@@ -88,7 +91,8 @@ async fn bad_lines_are_named_and_the_rest_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let mut content = Vec::new();
     for line in [
-        br#"{"session_id":"s1","role":"user","speaker":"Ann","content":"hello","created_at":"2026-01-02T03:04:05Z"}"#.as_slice(),
+        br#"{"session_id":"s1","role":"user","speaker":"Ann","content":"hello","created_at":"2026-01-02T03:04:05Z"}"#
+            .as_slice(),
         b"{\"session_id\":\"s1\",\"role\":\"user\",\"content\":\"\xff\"}",
         br#"{"session_id":"s1","role":"user","content":"\ud83d"}"#,
         br#"{"session_id":"s1","role":"user"}"#,
@@ -108,7 +112,13 @@ async fn bad_lines_are_named_and_the_rest_is_kept() {
     let lines: Vec<u64> = report.errors.listed.iter().filter_map(|problem| problem.line).collect();
     assert_eq!(lines, [2, 3, 4, 5, 6, 8, 9]);
     for (problem, words) in report.errors.listed.iter().zip([
-        "UTF-8", "surrogate", "`content` is missing", "`role`", "`session_id`", "not a JSON object", "`created_at`",
+        "UTF-8",
+        "surrogate",
+        "`content` is missing",
+        "`role`",
+        "`session_id`",
+        "not a JSON object",
+        "`created_at`",
     ]) {
         assert!(problem.reason.contains(words), "{problem:?}");
         assert_eq!(problem.source, path.display().to_string());
@@ -122,7 +132,9 @@ async fn bad_lines_are_named_and_the_rest_is_kept() {
 #[tokio::test]
 async fn a_long_file_comes_in_batches() {
     let folder = tempfile::tempdir().unwrap();
-    let line = |number: usize| format!("{{\"session_id\":\"s{}\",\"role\":\"user\",\"content\":\"消息 {number}\"}}\n", number / 10);
+    let line = |number: usize| {
+        format!("{{\"session_id\":\"s{}\",\"role\":\"user\",\"content\":\"消息 {number}\"}}\n", number / 10)
+    };
     let path = write(folder.path(), "long.jsonl", (0..2_345).map(line).collect::<String>());
     let (recorder, report) = run(&[&path], |_| {}).await;
     assert_eq!(report.unwrap().stored, 2_345);
@@ -136,7 +148,9 @@ async fn messages_without_a_foreign_id_get_the_same_one_every_time() {
     let ok = r#"{"session_id":"s","role":"user","content":"ok"}"#;
     let other = r#"{"session_id":"s","role":"user","content":"ok","external_id":"mine"}"#;
     let path = write(folder.path(), "a.ndjson", format!("{ok}\n{ok}\n{other}\n"));
-    let ids = |recorder: &Recorder| recorder.messages().into_iter().map(|message| message.external_id.unwrap()).collect::<Vec<_>>();
+    let ids = |recorder: &Recorder| {
+        recorder.messages().into_iter().map(|message| message.external_id.unwrap()).collect::<Vec<_>>()
+    };
     let (first, _) = run(&[&path], |_| {}).await;
     let (second, _) = run(&[&path], |_| {}).await;
     assert_eq!(ids(&first), ids(&second));

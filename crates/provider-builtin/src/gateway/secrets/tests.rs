@@ -25,6 +25,7 @@ fn secrets_are_found_and_blanked_out() {
         (ModelKey, key("sk-ant-", "api03-aB3dE5fG7hJ9kL1mN3pQ"), "api_key = \"{}\""),
         (ModelKey, key("hf_", &letters[..34]), "{}"),
         (ChatToken, key("xoxb-", "123456789012-abcdefABCDEF123456"), "slack {}"),
+        (ChatToken, key("hooks.slack.com/services/T0A1B2C3D/", "B0A1B2C3D/a1B2c3D4e5F6g7H8i9J0"), "https://{}"),
         (ChatToken, key("123456789:AA", "F1b2c3d4e5f6g7h8i9j0k1l2m3n4o5p6q"), "bot {}"),
         (GoogleKey, key("AIza", "SyA1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q"), "maps key {} ok"),
         (ServiceKey, key("sk_live_", &letters[..24]), "{}"),
@@ -53,6 +54,8 @@ fn secrets_are_found_and_blanked_out() {
         (AssignedKey, key("wJalrXUtnFEMI/K7MDENG/", "bPxRfiCYEXAMPLEKEY"), "AWS_SECRET_ACCESS_KEY={}"),
         (AssignedKey, "a1b2c3d4e5f6".into(), "{\"client_secret\":\"{}\"}"),
         (AssignedKey, "abcd1234efgh".into(), "令牌：{}"),
+        (Password, "hunter2".into(), "password: password: {}"),
+        (Password, "口令里有中文9".into(), "密码：「{}」"),
     ];
     let mut wrong = Vec::new();
     for (kind, secret, template) in table {
@@ -152,6 +155,7 @@ fn long_text_takes_no_long_time() {
     assert_eq!(scan(&text), []);
     assert_eq!(scan(&"a-".repeat(200_000)), []);
     assert_eq!(scan(&"-----BEGIN PRIVATE KEY-----".repeat(2_000)), []);
+    assert!(scan(&"password:".repeat(20_000)).len() < 1_000);
 }
 
 proptest! {

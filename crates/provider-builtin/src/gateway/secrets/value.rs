@@ -1,5 +1,7 @@
 //! Whether a value that is assigned to a name such as `password` is a credential or just a word.
 
+use std::ops::Range;
+
 /// What the name promises of the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NameClass {
@@ -63,12 +65,37 @@ const OBJECTS: [&str; 20] = [
     "request", "req", "user", "data", "ctx", "secrets", "vars", "std",
 ];
 
-/// The length in bytes of the credential at the start of `value`, or `None` when it is none. `before` is the text from
-/// the name up to the value.
-pub(super) fn is_secret_value(value: &str, class: NameClass, is_quoted: bool, before: &str) -> Option<usize> {
+/// Longest value looked at, in bytes.
+const MAX_VALUE_BYTES: usize = 1024;
+
+/// The place of the credential that stands at `start`, after `name` with its sign of assignment; `None` when what stands
+/// there is none.
+pub(super) fn secret_at(text: &str, start: usize, class: NameClass, name: &str) -> Option<Range<usize>> {
+    let rest = text.get(start..)?;
+    let quoted =
+        [('"', '"'), ('\'', '\''), ('`', '`'), ('“', '”'), ('「', '」')].into_iter().find_map(|(open, close)| {
+            let inside = rest.strip_prefix(open)?;
+            let line = inside.split(['\r', '\n']).next()?;
+            let end = line.char_indices().take(MAX_VALUE_BYTES).find(|(_, character)| *character == close)?.0;
+            Some((open.len_utf8(), inside.get(..end)?))
+        });
+    let (offset, value, is_quoted) = match quoted {
+        Some((offset, value)) => (offset, value, true),
+        None => {
+            let end = rest.bytes().take(MAX_VALUE_BYTES).take_while(u8::is_ascii_graphic).count();
+            (0, rest.get(..end)?, false)
+        }
+    };
+    let length = secret_length(value, class, is_quoted, name)?;
+    Some(start + offset..start + offset + length)
+}
+
+/// The length in bytes of the credential at the start of `value`.
+fn secret_length(value: &str, class: NameClass, is_quoted: bool, name: &str) -> Option<usize> {
     let candidate = if is_quoted { value } else { without_sentence_end(value) };
     let lower = candidate.to_lowercase();
-    if PLACEHOLDERS.contains(&lower.as_str()) || is_template(candidate) || is_code(candidate) || is_code(value) {
+    let is_placeholder = candidate.is_empty() || PLACEHOLDERS.contains(&lower.as_str());
+    if is_placeholder || is_template(candidate) || is_code(candidate) || is_code(value) {
         return None;
     }
     let characters = candidate.chars().count();
@@ -82,7 +109,7 @@ pub(super) fn is_secret_value(value: &str, class: NameClass, is_quoted: bool, be
         NameClass::Key => characters >= 8 && has_digit && has_letter && !is_prose,
         NameClass::Sentence => !is_prose && is_strong(characters, has_digit, has_letter, has_sign),
         NameClass::Password => {
-            let is_assigned = before.contains(['=', '＝']) || before.ends_with("--password ");
+            let is_assigned = name.contains(['=', '＝']) || name.starts_with("--");
             let is_word = has_letter && !has_digit && !has_sign;
             match (is_word, is_quoted, is_assigned) {
                 // A passphrase may be a sentence, but only as a quoted value in code.

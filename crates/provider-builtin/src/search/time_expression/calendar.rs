@@ -95,9 +95,9 @@ pub(super) fn season(year: i32, season: u32) -> Option<Span> {
 /// The season at `date` when it is on, else that of the year (`shift` 0); the last one that is over (-1); the next one
 /// to begin (1).
 pub(super) fn season_near(date: NaiveDate, number: u32, shift: i64) -> Option<Span> {
-    let spans = (date.year() - 2..=date.year() + 1).filter_map(|year| season(year, number));
+    let mut spans = (date.year() - 2..=date.year() + 1).filter_map(|year| season(year, number));
     match shift {
-        -1 => spans.filter(|span| span.end <= date).last(),
+        -1 => spans.rfind(|span| span.end <= date),
         1 => spans.filter(|span| span.start > date).min_by_key(|span| span.start),
         _ => spans.min_by_key(|span| span.distance(date)),
     }

@@ -4,11 +4,11 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use chrono::{Datelike, NaiveDate, Weekday};
-use regex::{Captures, Regex};
+use regex::Captures;
 
 use super::calendar::{self, CalendarUnit, Span};
 use super::{Granularity, Meaning};
-use crate::pattern::pattern;
+use crate::pattern::WordedPattern;
 
 /// What a rule needs besides the match: the last character before, the text after, and the date of the question.
 struct Place<'a> {
@@ -19,7 +19,9 @@ struct Place<'a> {
 
 type Reader = fn(&Captures, &Place) -> Option<Meaning>;
 
-static RULES: LazyLock<Vec<(Regex, Reader)>> = LazyLock::new(|| {
+const NEAR_YEARS: &[&str] = &["前年", "去年", "今年", "明年", "后年"];
+
+static RULES: LazyLock<Vec<(WordedPattern, Reader)>> = LazyLock::new(|| {
     let digits = "[0-9０-９〇零一二三四五六七八九]";
     let number = "(?:[0-9０-９]{1,3}|[一二两三四五六七八九十]{1,3})";
     let month = format!("(?P<m>{number})月份?");
@@ -33,40 +35,43 @@ static RULES: LazyLock<Vec<(Regex, Reader)>> = LazyLock::new(|| {
     let near_week = "(?P<r>上上个?|上个?|这个?|本|下下个?|下个?)(?:周|星期|礼拜)";
     let unit = "(?P<u>天|日|周|个?星期|个?礼拜|个?月|年|个?小时|分钟)";
     let count = format!("(?P<n>{number}|好?几|半)");
-    let rules: Vec<(String, Reader)> = vec![
-        (format!("{short_year}{month}(?:{day})?"), date),
-        (format!("{year}的?{season}"), season_of_year),
-        (format!("{year}(?:{half}|底|初|末)?"), whole_year),
-        (format!("{near_year}的?{month}(?:{day})?"), date),
-        (format!("{near_year}的?{season}"), season_of_year),
-        (format!("{near_year}(?:{half}|底|初|末)?"), whole_year),
-        (format!("{month}{day}"), month_and_day),
-        (month.clone(), bare_month),
-        (format!("{near_month}的?(?:{day})?"), near_month_and_day),
-        (format!("{near_week}(?P<w>[一二三四五六日天末])?"), near_week_and_day),
-        ("(?:周|星期|礼拜)(?P<w>[一二三四五六日天])".to_owned(), bare_weekday),
-        ("大前天".to_owned(), |_, place| near_day(place, -3)),
-        ("前天|前日|前晚".to_owned(), |_, place| near_day(place, -2)),
-        ("昨天|昨日|昨晚|昨夜".to_owned(), |_, place| near_day(place, -1)),
-        ("今天|今日|今晚|今早|今晨|今夜".to_owned(), |_, place| near_day(place, 0)),
-        ("明天|明日|明晚|明早".to_owned(), |_, place| near_day(place, 1)),
-        ("大后天".to_owned(), |_, place| near_day(place, 3)),
-        ("后天".to_owned(), day_after_tomorrow),
-        (format!("{count}{unit}(?:之前|以前|前)"), ago),
-        (format!("{count}{unit}(?:之后|以后|后)"), later),
-        (format!("(?:过去|最近|近|这|前)的?(?P<n>{number}|好?几|半|些){unit}"), past),
-        ("前些天|前些日子|前阵子|前一阵|前段时间|前不久".to_owned(), |_, place| {
+    let rules: Vec<(&'static [&'static str], String, Reader)> = vec![
+        (&["月"], format!("{short_year}{month}(?:{day})?"), date),
+        (&["年"], format!("{year}的?{season}"), season_of_year),
+        (&["年"], format!("{year}(?:{half}|底|初|末)?"), whole_year),
+        (&["月"], format!("{near_year}的?{month}(?:{day})?"), date),
+        (NEAR_YEARS, format!("{near_year}的?{season}"), season_of_year),
+        (NEAR_YEARS, format!("{near_year}(?:{half}|底|初|末)?"), whole_year),
+        (&["月"], format!("{month}{day}"), month_and_day),
+        (&["月"], month.clone(), bare_month),
+        (&["月"], format!("{near_month}的?(?:{day})?"), near_month_and_day),
+        (&["周", "星期", "礼拜"], format!("{near_week}(?P<w>[一二三四五六日天末])?"), near_week_and_day),
+        (&["周", "星期", "礼拜"], "(?:周|星期|礼拜)(?P<w>[一二三四五六日天])".to_owned(), bare_weekday),
+        (&["大前天"], "大前天".to_owned(), |_, place| near_day(place, -3)),
+        (&["前天", "前日", "前晚"], "前天|前日|前晚".to_owned(), |_, place| near_day(place, -2)),
+        (&["昨"], "昨天|昨日|昨晚|昨夜".to_owned(), |_, place| near_day(place, -1)),
+        (&["今"], "今天|今日|今晚|今早|今晨|今夜".to_owned(), |_, place| near_day(place, 0)),
+        (&["明"], "明天|明日|明晚|明早".to_owned(), |_, place| near_day(place, 1)),
+        (&["后天"], "大后天".to_owned(), |_, place| near_day(place, 3)),
+        (&["后天"], "后天".to_owned(), day_after_tomorrow),
+        (&["前"], format!("{count}{unit}(?:之前|以前|前)"), ago),
+        (&["后"], format!("{count}{unit}(?:之后|以后|后)"), later),
+        (&["过去", "近", "这", "前"], format!("(?:过去|最近|近|这|前)的?(?P<n>{number}|好?几|半|些){unit}"), past),
+        (&["前"], "前些天|前些日子|前阵子|前一阵|前段时间|前不久".to_owned(), |_, place| {
             Meaning::vague(place.today, 60, Granularity::Month)
         }),
-        ("最近|近来|近期|近日".to_owned(), |_, place| Meaning::vague(place.today, 30, Granularity::Month)),
+        (&["近"], "最近|近来|近期|近日".to_owned(), |_, place| {
+            Meaning::vague(place.today, 30, Granularity::Month)
+        }),
     ];
-    rules.into_iter().map(|(text, reader)| (pattern(&text), reader)).collect()
+    rules.into_iter().map(|(words, text, reader)| (WordedPattern::new(words, text), reader)).collect()
 });
 
 /// All readings of all rules, overlapping ones included.
 pub(super) fn find(text: &str, today: NaiveDate) -> Vec<(Range<usize>, Meaning)> {
     let mut found = Vec::new();
     for (pattern, reader) in RULES.iter() {
+        let Some(pattern) = pattern.get(text) else { continue };
         for captures in pattern.captures_iter(text) {
             let Some(whole) = captures.get(0) else { continue };
             let before = text.get(..whole.start()).and_then(|before| before.chars().next_back());

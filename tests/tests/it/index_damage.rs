@@ -1,0 +1,184 @@
+//! The indexes are only a projection: deleted, truncated or with a bit flipped, truth still answers, the answer says
+//! that it is degraded, and the next index pass repairs. Nothing panics.
+
+use std::fs;
+use std::panic;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use memory_core::{NoProgress, Recall, RecallOutcome, SearchRequest, Viewer};
+use memory_engine::Memory;
+use tests::{Home, Numbers, files_below, number_of};
+
+/// A question, and the text that answers it.
+const KNOWN: [(&str, &str); 5] = [
+    ("Where is the marmalade?", "The marmalade is on the second shelf"),
+    ("harmonium", "Grandfather's harmonium needs tuning"),
+    ("西湖边散步", "我们下周三去西湖边散步"),
+    ("What did the plumber say about the boiler?", "The plumber said the boiler needs a new valve"),
+    ("glacier hike boots", "Pack the glacier boots for the hike"),
+];
+
+async fn search(memory: &Memory, question: &str) -> Recall {
+    memory.engine.search(SearchRequest::new(Viewer::default(), question)).await.unwrap()
+}
+
+/// A home with memories, messages and a note, indexed.
+async fn indexed() -> Home {
+    let home = Home::new();
+    for (_, text) in &KNOWN[..3] {
+        assert_eq!(home.json(&["add", text])["outcome"], "stored");
+    }
+    let line = |number: usize, text: &str| {
+        format!("{{\"session_id\":\"s\",\"role\":\"user\",\"content\":\"{text}\",\"external_id\":\"m{number}\"}}\n")
+    };
+    let file = home.file("talk.ndjson", line(1, KNOWN[3].1) + &line(2, "thank you, see you tomorrow"));
+    home.json(&["import", file.to_str().unwrap()]);
+    home.document("memory/trip.md", format!("# Trip\n\n{}\n", KNOWN[4].1));
+    home.json(&["reindex"]);
+    let memory = home.open().await;
+    let found = answers(&memory, "before").await;
+    memory.engine.shutdown().await.unwrap();
+    assert_eq!(found, [RecallOutcome::Complete; KNOWN.len()]);
+    home
+}
+
+/// Asks everything; the right text must be the first hit whatever is broken.
+async fn answers(memory: &Memory, what: &str) -> Vec<RecallOutcome> {
+    let mut outcomes = Vec::new();
+    for (question, text) in KNOWN {
+        let recall = search(memory, question).await;
+        let first = recall.hits.first().unwrap_or_else(|| panic!("{what}: nothing answers {question}: {recall:?}"));
+        assert!(first.text.contains(text), "{what}: {question} is answered by {} ({:?})", first.text, recall.reason);
+        outcomes.push(recall.outcome);
+    }
+    outcomes
+}
+
+/// Damage is met, told and repaired, all in one process. Answers whether it was noticed by a search.
+async fn lives_through(home: &Home, what: &str) -> bool {
+    let memory = home.open().await;
+    let provider = memory.builtin.clone().unwrap();
+    let outcomes = answers(&memory, what).await;
+    let noticed = outcomes.contains(&RecallOutcome::Degraded);
+    provider.index_pending(&NoProgress).await.unwrap_or_else(|error| panic!("{what}: {error} {error:?}"));
+    let after = answers(&memory, what).await;
+    memory.engine.shutdown().await.unwrap();
+    if after.contains(&RecallOutcome::Degraded) {
+        // A pass that has nothing to do does not look at every byte: the doctor does.
+        let memory = home.open().await;
+        let report = memory.builtin.clone().unwrap().doctor(true).await.unwrap();
+        assert!(report.ok, "{what}: {report:?}");
+        let after = answers(&memory, what).await;
+        memory.engine.shutdown().await.unwrap();
+        assert_eq!(after, [RecallOutcome::Complete; KNOWN.len()], "{what}: repaired");
+    }
+    let memory = home.open().await;
+    let fresh = answers(&memory, what).await;
+    memory.engine.shutdown().await.unwrap();
+    assert_eq!(fresh, [RecallOutcome::Complete; KNOWN.len()], "{what}: repaired for the next process");
+    noticed
+}
+
+/// Panics of this process, wherever they happen; those of the test itself end it anyway.
+static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+fn watch_panics() {
+    let before = panic::take_hook();
+    panic::set_hook(Box::new(move |information| {
+        let place = information.location().map(|location| location.file().to_owned()).unwrap_or_default();
+        if !place.contains("tests/it/") && !place.contains("tests/src/") {
+            PANICS.lock().unwrap().push(information.to_string());
+        }
+        before(information);
+    }));
+}
+
+fn index_files(home: &Home, kind: &str) -> Vec<PathBuf> {
+    files_below(&home.path().join("index").join(kind))
+}
+
+fn same_file(of: &Home, file: &Path, copy: &Home) -> PathBuf {
+    copy.path().join(file.strip_prefix(of.path()).unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deleted_index_is_missed_and_made_again() {
+    let home = indexed().await;
+    for part in ["index", "index/text", "index/vector"] {
+        let copy = home.copy();
+        fs::remove_dir_all(copy.path().join(part)).unwrap();
+        assert!(lives_through(&copy, &format!("{part} deleted")).await, "{part}: a search says that it is gone");
+
+        let copy = home.copy();
+        fs::remove_dir_all(copy.path().join(part)).unwrap();
+        let recall = copy.json(&["search", "Where is the marmalade?"]);
+        assert_eq!(recall["outcome"], "degraded", "{part}: {recall}");
+        assert_eq!(recall["hits"][0]["text"], KNOWN[0].1, "{part}: {recall}");
+        copy.run(&["doctor", "--fix", "--json"]).done();
+        let recall = copy.json(&["search", "Where is the marmalade?"]);
+        assert_eq!(recall["outcome"], "complete", "{part}: {recall}");
+        let memory = copy.open().await;
+        memory.builtin.as_ref().unwrap().warm_up().await.unwrap();
+        let report = memory.builtin.as_ref().unwrap().doctor(false).await.unwrap();
+        let vectors = report.checks.iter().find(|check| check.name == "vector index").unwrap();
+        assert!(vectors.ok && !vectors.message.starts_with('0'), "{part}: vectors are back: {vectors:?}");
+        memory.engine.shutdown().await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_deleted_under_a_running_process_is_made_again() {
+    let home = indexed().await;
+    let memory = home.open().await;
+    answers(&memory, "before").await;
+    fs::remove_dir_all(home.path().join("index")).unwrap();
+    let outcomes = answers(&memory, "deleted while open").await;
+    assert!(outcomes.contains(&RecallOutcome::Degraded), "{outcomes:?}");
+    memory.builtin.as_ref().unwrap().index_pending(&NoProgress).await.unwrap();
+    assert_eq!(answers(&memory, "after a pass").await, [RecallOutcome::Complete; KNOWN.len()]);
+    memory.engine.shutdown().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn truncated_files_are_noticed_and_repaired() {
+    watch_panics();
+    let home = indexed().await;
+    let mut noticed = 0;
+    for kind in ["text", "vector"] {
+        for file in index_files(&home, kind) {
+            let copy = home.copy();
+            let target = same_file(&home, &file, &copy);
+            let bytes = fs::read(&target).unwrap();
+            fs::write(&target, &bytes[..bytes.len() / 2]).unwrap();
+            noticed += usize::from(lives_through(&copy, &format!("{} truncated", target.display())).await);
+        }
+    }
+    assert!(noticed > 0, "no search noticed any truncated file");
+    assert_eq!(*PANICS.lock().unwrap(), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn flipped_bits_do_no_harm() {
+    watch_panics();
+    let home = indexed().await;
+    let mut numbers = Numbers::seeded(77);
+    let rounds = number_of("MEMORY_TEST_FLIPS", 1);
+    for kind in ["text", "vector"] {
+        for file in index_files(&home, kind) {
+            for _ in 0..rounds {
+                let copy = home.copy();
+                let target = same_file(&home, &file, &copy);
+                let mut bytes = fs::read(&target).unwrap();
+                if bytes.is_empty() {
+                    continue;
+                }
+                let place = numbers.below(bytes.len());
+                bytes[place] ^= 1 << numbers.below(8);
+                fs::write(&target, bytes).unwrap();
+                lives_through(&copy, &format!("{} with byte {place} changed", target.display())).await;
+            }
+        }
+    }
+    assert_eq!(*PANICS.lock().unwrap(), Vec::<String>::new());
+}
