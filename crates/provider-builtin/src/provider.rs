@@ -77,6 +77,10 @@ impl BuiltinProvider {
         &self.0.store
     }
 
+    pub(crate) fn shared_store(&self) -> Arc<Store> {
+        self.0.store.clone()
+    }
+
     pub(crate) fn gateway(&self) -> &Gateway {
         &self.0.gateway
     }
@@ -122,15 +126,22 @@ impl BuiltinProvider {
         self.0.indexer.drain(progress).await
     }
 
+    /// How many changes the indexes have not taken in yet. A search looks through the newest 2,000 of them itself.
+    pub async fn lag(&self) -> Result<u64> {
+        self.0.indexer.lag().await
+    }
+
     /// Builds the indexes anew from truth while the old ones serve.
     pub async fn reindex(&self, target: ReindexTarget, progress: &dyn Progress) -> Result<IndexReport> {
         self.0.indexer.reindex(target, progress).await
     }
 
-    /// Opens the indexes ahead of the first search.
+    /// Opens the indexes ahead of the first search. One that is damaged stays closed: every answer says so.
     pub async fn warm_up(&self) -> Result<()> {
-        self.0.indexes.text().await?;
-        self.0.indexes.vector().await?;
+        let opened = [self.0.indexes.text().await.map(drop), self.0.indexes.vector().await.map(drop)];
+        for error in opened.into_iter().filter_map(Result::err) {
+            tracing::warn!(%error, "an index cannot be opened");
+        }
         Ok(())
     }
 }

@@ -133,13 +133,13 @@ impl BuiltinProvider {
 
     async fn bytes_on_disk(&self) -> Result<BTreeMap<String, u64>> {
         let (store, index, workspace) =
-            (self.store().path().to_owned(), self.indexes().folder().to_owned(), self.config().workspace.clone());
+            (self.store().path().to_owned(), self.indexes().folder().to_owned(), self.workspaces().folders());
         blocking(move || {
             let wal = store.with_extension("db-wal");
             Ok(BTreeMap::from([
                 ("store".to_owned(), size_of(&store) + size_of(&wal)),
                 ("index".to_owned(), size_of(&index)),
-                ("workspace".to_owned(), size_of(&workspace)),
+                ("workspace".to_owned(), workspace.iter().map(|folder| size_of(folder)).sum()),
             ]))
         })
         .await

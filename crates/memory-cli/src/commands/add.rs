@@ -1,10 +1,14 @@
 //! `memory add`
 
-use memory_core::{Error, NewMemory, WriteItem, WriteOutcome, WriteRequest};
+use memory_core::{Error, NewMemory, NoProgress, WriteItem, WriteOutcome, WriteRequest};
+use memory_engine::Memory;
 
 use super::{Context, text_argument};
 use crate::arguments::{AddArguments, FieldArguments};
 use crate::exit::{Exit, Stop};
+
+/// Changes that may wait before an `add` takes them into the indexes: a search looks through them on its own.
+const MOST_WAITING: u64 = 256;
 
 /// Writes one memory.
 pub(super) async fn add(context: &Context<'_>, arguments: AddArguments) -> Result<Exit, Stop> {
@@ -17,9 +21,7 @@ pub(super) async fn add(context: &Context<'_>, arguments: AddArguments) -> Resul
         new_memory(NewMemory::new(context.viewer().writable()?, body), arguments.fields, arguments.external_id);
     let request = WriteRequest { items: vec![WriteItem::Memory(Box::new(memory))], force: arguments.force };
     let memory = context.open().await?;
-    let written = memory.engine.write(request).await;
-    memory.engine.shutdown().await?;
-    let result = written?.items.pop().ok_or_else(|| Error::unexpected("the store gave no answer for the memory"))?;
+    let result = memory.engine.write(request).await?.items.pop().ok_or_else(|| Error::unexpected("the store gave no answer for the memory"))?;
 
     if context.output.json {
         context.output.value(&result)?;
@@ -46,7 +48,23 @@ pub(super) async fn add(context: &Context<'_>, arguments: AddArguments) -> Resul
             }
         }
     }
+    catch_up(&memory).await;
+    memory.engine.shutdown().await?;
     Ok(if result.outcome == WriteOutcome::Rejected { Exit::Failed } else { Exit::Done })
+}
+
+/// Takes what waits into the indexes once in a while. The memory is stored already: a failure here is only told.
+async fn catch_up(memory: &Memory) {
+    let Some(store) = memory.builtin.as_deref() else { return };
+    let outcome = async {
+        if store.lag().await? > MOST_WAITING {
+            store.index_pending(&NoProgress).await?;
+        }
+        Ok::<(), Error>(())
+    };
+    if let Err(error) = outcome.await {
+        tracing::warn!(%error, "stored, but not indexed yet");
+    }
 }
 
 fn new_memory(memory: NewMemory, fields: FieldArguments, external_id: Option<String>) -> NewMemory {

@@ -3,8 +3,10 @@
 use std::fmt::Write;
 
 use memory_core::{
-    Error, Filter, Hit, HitKind, Neighbor, Recall, RecallOutcome, RecallReason, SearchRequest, Timestamp,
+    Error, Filter, Hit, HitKind, Neighbor, NoProgress, Recall, RecallOutcome, RecallReason, SearchRequest, Timestamp,
 };
+
+use memory_engine::Memory;
 
 use super::{Context, batch};
 use crate::arguments::SearchArguments;
@@ -23,20 +25,33 @@ pub(super) async fn search(context: &Context<'_>, arguments: SearchArguments) ->
     let query = request.query.clone();
     let unconditional = request.kinds.is_empty() && request.filter.is_none();
     let memory = context.open().await?;
-    let recall = memory.engine.search(request).await;
-    memory.engine.shutdown().await?;
-    let recall = recall?;
+    let recall = memory.engine.search(request).await?;
     if context.output.json {
         context.output.value(&recall)?;
-        return Ok(Exit::Done);
+    } else {
+        context.output.text(&render(&recall, &query, context.output))?;
+        match recall.reason {
+            Some(RecallReason::NothingStored) if unconditional => context.nothing_stored(),
+            reason => explain(&recall, reason, context.output),
+        }
     }
-    let text = render(&recall, &query, context.output);
-    context.output.text(&text)?;
-    match recall.reason {
-        Some(RecallReason::NothingStored) if unconditional => context.nothing_stored(),
-        reason => explain(&recall, reason, context.output),
-    }
+    repair(&memory, recall.reason).await?;
+    memory.engine.shutdown().await?;
     Ok(Exit::Done)
+}
+
+/// Mends an index that the search could not use. The answer is out already; a search itself maintains nothing.
+async fn repair(memory: &Memory, reason: Option<RecallReason>) -> Result<(), Error> {
+    let damaged = matches!(
+        reason,
+        Some(
+            RecallReason::TextIndexUnavailable | RecallReason::VectorIndexUnavailable | RecallReason::IndexesUnavailable
+        )
+    );
+    match memory.builtin.as_deref() {
+        Some(store) if damaged => store.index_pending(&NoProgress).await.map(|_| ()),
+        _ => Ok(()),
+    }
 }
 
 /// The question with what flags say, and the configuration where they do not.

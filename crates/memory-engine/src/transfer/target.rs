@@ -14,7 +14,7 @@ pub trait ImportTarget: Send + Sync {
     async fn write(&self, request: WriteRequest) -> Result<WriteReport>;
 
     /// Puts back items of a bundle as they stand, with id, times, state and revision.
-    async fn insert(&self, items: Vec<Item>) -> Result<WriteReport>;
+    async fn insert(&self, items: Vec<Item>, force: bool) -> Result<WriteReport>;
 
     /// Copies a Markdown file among the imported documents of a scope.
     async fn import_document(&self, scope: &Scope, path: &str, content: &[u8]) -> Result<WriteResult>;
@@ -29,8 +29,8 @@ impl ImportTarget for Memory {
         self.engine.write(request).await
     }
 
-    async fn insert(&self, items: Vec<Item>) -> Result<WriteReport> {
-        store(self)?.insert_items(items).await
+    async fn insert(&self, items: Vec<Item>, force: bool) -> Result<WriteReport> {
+        store(self)?.insert_items(items, force).await
     }
 
     async fn import_document(&self, scope: &Scope, path: &str, content: &[u8]) -> Result<WriteResult> {

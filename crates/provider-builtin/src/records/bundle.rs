@@ -58,14 +58,14 @@ impl BuiltinProvider {
     }
 
     /// Writes items of a bundle as they stand: ids, times, states and revisions are kept. Idempotent by id; what was
-    /// forgotten here stays forgotten.
-    pub async fn insert_items(&self, items: Vec<Item>) -> Result<WriteReport> {
+    /// forgotten here stays forgotten, unless `force`.
+    pub async fn insert_items(&self, items: Vec<Item>, force: bool) -> Result<WriteReport> {
         let this = self.clone();
         self.write_store("import", move |connection| {
             let mut report = WriteReport::default();
             for item in items {
                 report.items.push(match item {
-                    Item::Memory(memory) => this.insert_memory_as_is(connection, *memory)?,
+                    Item::Memory(memory) => this.insert_memory_as_is(connection, *memory, force)?,
                     Item::Message(message) => this.insert_message_as_is(connection, *message)?,
                     Item::Chunk(_) => WriteResult::rejected("passages come with their documents"),
                 });
@@ -75,7 +75,12 @@ impl BuiltinProvider {
         .await
     }
 
-    fn insert_memory_as_is(&self, connection: &rusqlite::Connection, memory: Memory) -> Result<WriteResult> {
+    fn insert_memory_as_is(
+        &self,
+        connection: &rusqlite::Connection,
+        memory: Memory,
+        force: bool,
+    ) -> Result<WriteResult> {
         if let Err(reason) = self.gateway().check_memory(&memory) {
             return Ok(WriteResult::rejected(reason));
         }
@@ -91,7 +96,7 @@ impl BuiltinProvider {
             return Ok(WriteResult::with_id(WriteOutcome::Deduped, known.memory.id.to_string()));
         }
         let active = memory.state == memory_core::State::Active;
-        if active && Store::has_tombstone(connection, scope, &hash, memory.external_id.as_deref())? {
+        if active && !force && Store::has_tombstone(connection, scope, &hash, memory.external_id.as_deref())? {
             return Ok(WriteResult::rejected("it was forgotten before; use --force to write it all the same"));
         }
         let row = self.store().insert_memory_as_is(connection, memory, &hash)?;

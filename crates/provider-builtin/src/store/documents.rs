@@ -33,7 +33,6 @@ pub(crate) struct ChunkRow {
     pub(crate) key: i64,
     pub(crate) document: i64,
     pub(crate) chunk: Chunk,
-    pub(crate) revision: u64,
 }
 
 impl ChunkRow {
@@ -66,7 +65,7 @@ pub(crate) struct NewChunk {
 
 const DOCUMENT_COLUMNS: &str = "d.key, d.id, s.text, d.path, d.title, d.tags, d.size, d.modified_at, d.hash, d.event_at, \
     d.indexed_at";
-const CHUNK_COLUMNS: &str = "key, document, id, ordinal, first_line, last_line, heading, text, revision";
+const CHUNK_COLUMNS: &str = "key, document, id, ordinal, first_line, last_line, heading, text";
 
 impl Store {
     /// Stores a document and its chunks in place of what was known of that path. A chunk whose heading and text are
@@ -264,10 +263,5 @@ fn read_chunk(row: &Row<'_>) -> Result<ChunkRow> {
         heading: row.get(6).stored()?,
         text: text(7)?,
     };
-    Ok(ChunkRow {
-        key: row.get(0).stored()?,
-        document: row.get(1).stored()?,
-        chunk,
-        revision: unsigned(row.get(8).stored()?),
-    })
+    Ok(ChunkRow { key: row.get(0).stored()?, document: row.get(1).stored()?, chunk })
 }

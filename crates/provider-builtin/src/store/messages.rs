@@ -16,7 +16,6 @@ pub(crate) struct MessageRow {
     pub(crate) segment: i64,
     pub(crate) message: Message,
     pub(crate) state: State,
-    pub(crate) revision: u64,
 }
 
 impl MessageRow {
@@ -50,7 +49,7 @@ const SEGMENT_MESSAGES: i64 = 40;
 const SEGMENT_CHARACTERS: i64 = 8_000;
 
 const COLUMNS: &str = "m.key, m.session, m.id, s.text, e.session_id, m.position, m.role, m.speaker, m.content, m.created_at, \
-    m.created_offset, m.external_id, m.attrs, m.state, m.revision, m.segment";
+    m.created_offset, m.external_id, m.attrs, m.state, m.segment";
 
 impl Store {
     /// The number of a session, made when it is new.
@@ -161,7 +160,7 @@ impl Store {
     /// Changes the state of a message and tells the indexes.
     pub(crate) fn set_message_state(connection: &Connection, row: &MessageRow, state: State) -> Result<()> {
         connection
-            .prepare_cached("UPDATE messages SET state = ?2, revision = revision + 1 WHERE key = ?1")
+            .prepare_cached("UPDATE messages SET state = ?2 WHERE key = ?1")
             .stored()?
             .execute(params![row.key, name(&state)?])
             .stored()?;
@@ -172,8 +171,8 @@ impl Store {
     pub(crate) fn erase_message(connection: &Connection, row: &MessageRow) -> Result<()> {
         connection
             .prepare_cached(
-                "UPDATE messages SET content = '', speaker = NULL, attrs = NULL, external_id = NULL, state = 'deleted',
-                    revision = revision + 1 WHERE key = ?1",
+                "UPDATE messages SET content = '', speaker = NULL, attrs = NULL, external_id = NULL, state = 'deleted'
+                 WHERE key = ?1",
             )
             .stored()?
             .execute(params![row.key])
@@ -292,9 +291,8 @@ fn read(row: &Row<'_>) -> Result<MessageRow> {
     Ok(MessageRow {
         key: number(0)?,
         session: number(1)?,
-        segment: number(15)?,
+        segment: number(14)?,
         message,
         state: named(text(13)?)?,
-        revision: unsigned(number(14)?),
     })
 }

@@ -1,9 +1,10 @@
 //! From an id, or a unique beginning of one, to what it names. Only what the viewer may read can be named.
 
 use memory_core::{Error, ErrorKind, Id, IdPrefix, Result, Viewer};
-use rusqlite::{Connection, params};
+use rusqlite::types::Value;
+use rusqlite::{Connection, params, params_from_iter};
 
-use super::row::SqliteResult;
+use super::row::{SqliteResult, placeholders};
 use super::{ChunkRow, DocumentRow, MemoryRow, MessageRow, Store};
 
 /// What an id names.
@@ -22,34 +23,22 @@ impl Store {
     /// What `text` names among what `viewer` may read: `None` when nothing, a conflict when several.
     pub(crate) fn resolve(connection: &Connection, viewer: &Viewer, text: &str) -> Result<Option<ResolvedItem>> {
         let prefix: IdPrefix = text.parse()?;
+        let scopes = Self::known_scope_numbers(connection, &viewer.readable_keys())?;
+        let keys = |entries: &'static str| Self::keys_with_prefix(connection, entries, &prefix, &scopes);
         let mut found: Vec<(Id, ResolvedItem)> = Vec::new();
-        for key in Self::keys_with_prefix(connection, "memories", &prefix)? {
-            for row in Self::memories_by_key(connection, &[key])? {
-                if viewer.may_read(&row.memory.scope) {
-                    found.push((row.memory.id.clone(), ResolvedItem::Memory(Box::new(row))));
-                }
+        for row in Self::memories_by_key(connection, &keys("memories x")?)? {
+            found.push((row.memory.id.clone(), ResolvedItem::Memory(Box::new(row))));
+        }
+        for row in Self::messages_by_key(connection, &keys("messages x JOIN sessions owner ON owner.key = x.session")?)? {
+            found.push((row.message.id.clone(), ResolvedItem::Message(Box::new(row))));
+        }
+        for row in Self::chunks_by_key(connection, &keys("chunks x JOIN documents owner ON owner.key = x.document")?)? {
+            if let Some(document) = Self::document_by_key(connection, row.document)? {
+                found.push((row.chunk.id.clone(), ResolvedItem::Chunk(Box::new(row), Box::new(document))));
             }
         }
-        for key in Self::keys_with_prefix(connection, "messages", &prefix)? {
-            for row in Self::messages_by_key(connection, &[key])? {
-                if viewer.may_read(&row.message.scope) {
-                    found.push((row.message.id.clone(), ResolvedItem::Message(Box::new(row))));
-                }
-            }
-        }
-        for key in Self::keys_with_prefix(connection, "chunks", &prefix)? {
-            for row in Self::chunks_by_key(connection, &[key])? {
-                if let Some(document) = Self::document_by_key(connection, row.document)?
-                    && viewer.may_read(&document.document.scope)
-                {
-                    found.push((row.chunk.id.clone(), ResolvedItem::Chunk(Box::new(row), Box::new(document))));
-                }
-            }
-        }
-        for key in Self::keys_with_prefix(connection, "documents", &prefix)? {
-            if let Some(document) = Self::document_by_key(connection, key)?
-                && viewer.may_read(&document.document.scope)
-            {
+        for key in keys("documents x")? {
+            if let Some(document) = Self::document_by_key(connection, key)? {
                 found.push((document.document.id.clone(), ResolvedItem::Document(Box::new(document))));
             }
         }
@@ -62,15 +51,22 @@ impl Store {
         Ok(found.pop().map(|(_, item)| item))
     }
 
-    fn keys_with_prefix(connection: &Connection, table: &str, prefix: &IdPrefix) -> Result<Vec<i64>> {
+    /// The rows of `entries` whose id begins so, among those of `scopes`: what others have makes no prefix ambiguous.
+    fn keys_with_prefix(
+        connection: &Connection,
+        entries: &'static str,
+        prefix: &IdPrefix,
+        scopes: &[i64],
+    ) -> Result<Vec<i64>> {
         // `~` sorts after every character of an id.
-        let (first, last) = (prefix.as_str(), format!("{}~", prefix.as_str()));
-        let mut statement = connection
-            .prepare_cached(&format!(
-                "SELECT key FROM {table} WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT {MOST_MATCHES}"
-            ))
-            .stored()?;
-        let rows = statement.query_map(params![first, last], |row| row.get(0)).stored()?;
+        let (first, last) = (prefix.as_str().to_owned(), format!("{}~", prefix.as_str()));
+        let sql = format!(
+            "SELECT x.key FROM {entries} WHERE x.id >= ? AND x.id < ? AND scope IN ({}) ORDER BY x.id LIMIT {MOST_MATCHES}",
+            placeholders(scopes.len())
+        );
+        let values = [Value::from(first), Value::from(last)].into_iter().chain(scopes.iter().copied().map(Value::from));
+        let mut statement = connection.prepare_cached(&sql).stored()?;
+        let rows = statement.query_map(params_from_iter(values), |row| row.get(0)).stored()?;
         rows.map(SqliteResult::stored).collect()
     }
 

@@ -31,7 +31,10 @@ impl BuiltinProvider {
             return Ok(WriteResult::rejected("the file is not UTF-8 text"));
         };
         let (text, folder, layout) = (text.to_owned(), self.workspaces().folder(scope), self.config().layout);
+        let (store, owner) = (self.shared_store(), scope.clone());
         let result = blocking(move || {
+            // A scope that has documents is known, even before they are read.
+            store.write("note a workspace", |connection| Store::scope_number(connection, &owner).map(|_| ()))?;
             std::fs::create_dir_all(&folder)
                 .map_err(|error| crate::error::from_io("create the workspace", &folder, error))?;
             let workspace = Workspace::open(&folder, layout)?;

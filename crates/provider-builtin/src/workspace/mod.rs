@@ -12,10 +12,14 @@ use memory_core::{Result, Scope, Viewer};
 
 use crate::blocking::blocking;
 use crate::config::BuiltinConfig;
+use crate::documents::hash_bytes;
 use crate::store::Store;
 
 pub use sync::DocumentReport;
 pub(crate) use tools::tool_definitions;
+
+/// File systems allow 255 bytes for one component of a path.
+const LONGEST_COMPONENT: usize = 200;
 
 /// Finds the workspace of a scope.
 #[derive(Debug, Clone)]
@@ -59,6 +63,11 @@ impl Workspaces {
         self.others.join(file_name(&scope.user)).join(file_name(&scope.space)).join(file_name(&scope.owner.to_string()))
     }
 
+    /// The folders that hold all workspaces.
+    pub(crate) fn folders(&self) -> [PathBuf; 2] {
+        [self.default_folder.clone(), self.others.clone()]
+    }
+
     /// The readable scopes of a viewer that have a folder.
     pub(crate) fn existing(&self, viewer: &Viewer) -> Vec<(Scope, PathBuf)> {
         viewer
@@ -86,7 +95,12 @@ fn file_name(name: &str) -> String {
             let _ = write!(safe, "%{:x}.", u32::from(character));
         }
     }
-    safe
+    if safe.len() <= LONGEST_COMPONENT {
+        return safe;
+    }
+    // No encoded character lacks its full stop: a shortened name is like no other.
+    let beginning: String = name.chars().filter(|character| character.is_alphanumeric()).take(30).collect();
+    format!("{beginning}%{}", hash_bytes(name.as_bytes()))
 }
 
 #[cfg(test)]
@@ -95,9 +109,10 @@ mod tests {
 
     #[test]
     fn names_become_safe_and_distinct_components() {
-        let names = ["a", "a/b", "a%2f.b", "..", ".", "张三", "a b", "A", "member:t/m"];
+        let (long, longer) = ("长".repeat(127), "长".repeat(128));
+        let names = ["a", "a/b", "a%2f.b", "..", ".", "张三", "a b", "A", "member:t/m", &long, &longer];
         let files: std::collections::HashSet<String> = names.iter().map(|name| file_name(name)).collect();
         assert_eq!(files.len(), names.len());
-        assert!(files.iter().all(|file| !file.contains('/') && file != "." && file != ".."));
+        assert!(files.iter().all(|file| !file.contains('/') && file != "." && file != ".." && file.len() <= 255));
     }
 }

@@ -1,7 +1,9 @@
 //! The document tools an agent is offered, under the names and arguments that JiuwenSwarm's prompts use (both its
 //! spellings). A result is `{success, data, error}`: a tool that fails answers, it does not break the agent's loop.
 
-use memory_core::{Error, ErrorKind, HitKind, Result, SearchRequest, ToolDefinition, Viewer};
+use memory_core::{
+    Error, ErrorKind, HitKind, Owner, Result, Scope, SearchRequest, Team, TeamRole, ToolDefinition, Viewer,
+};
 use serde_json::{Value, json};
 
 use crate::blocking::blocking;
@@ -174,7 +176,7 @@ impl BuiltinProvider {
     /// The workspace that a viewer reads and writes; made when it is to be written.
     fn workspace_of(&self, viewer: &Viewer, make: bool) -> Result<Workspace> {
         viewer.check()?;
-        let scope = viewer.conversation()?;
+        let scope = if make { viewer.conversation()? } else { reading_scope(viewer)? };
         let folder = self.workspaces().folder(&scope);
         if make {
             std::fs::create_dir_all(&folder)
@@ -184,6 +186,16 @@ impl BuiltinProvider {
                 .with_hint("write one with write_memory, or `memory import` a folder of Markdown files"));
         }
         Workspace::open(&folder, self.config().layout)
+    }
+}
+
+/// Whose documents a viewer reads: a temporary team reads those of the team it came from.
+fn reading_scope(viewer: &Viewer) -> Result<Scope> {
+    match &viewer.team {
+        Some(Team { name, role: TeamRole::Temporary }) => {
+            Ok(Scope { user: viewer.user.clone(), space: viewer.space.clone(), owner: Owner::Team(name.clone()) })
+        }
+        _ => viewer.conversation(),
     }
 }
 

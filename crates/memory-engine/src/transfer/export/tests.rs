@@ -145,7 +145,7 @@ impl crate::transfer::ImportTarget for Taken {
         Err(Error::unexpected("a bundle is not written anew"))
     }
 
-    async fn insert(&self, items: Vec<Item>) -> Result<memory_core::WriteReport> {
+    async fn insert(&self, items: Vec<Item>, _force: bool) -> Result<memory_core::WriteReport> {
         let result = memory_core::WriteResult::with_id(memory_core::WriteOutcome::Stored, "x");
         let report = memory_core::WriteReport { items: vec![result; items.len()] };
         self.items.lock().unwrap().extend(items);

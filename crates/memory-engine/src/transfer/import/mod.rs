@@ -132,7 +132,7 @@ impl Importer<'_> {
         }
         if !batch.inserts.is_empty() {
             let (numbers, items): (Vec<u64>, Vec<Item>) = batch.inserts.into_iter().unzip();
-            let written = self.target.insert(items).await?;
+            let written = self.target.insert(items, self.options.force).await?;
             self.count(name, &numbers, written)?;
         }
         for (number, document) in batch.documents {

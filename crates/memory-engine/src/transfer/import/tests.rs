@@ -29,7 +29,7 @@ impl ImportTarget for Recorder {
         Ok(report)
     }
 
-    async fn insert(&self, items: Vec<Item>) -> Result<WriteReport> {
+    async fn insert(&self, items: Vec<Item>, _force: bool) -> Result<WriteReport> {
         let report = stored(items.len());
         self.inserts.lock().unwrap().extend(items);
         Ok(report)

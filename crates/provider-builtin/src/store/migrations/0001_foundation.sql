@@ -85,7 +85,6 @@ CREATE TABLE messages (
     external_id    TEXT,
     attrs          TEXT,
     state          TEXT NOT NULL DEFAULT 'active',
-    revision       INTEGER NOT NULL DEFAULT 1,
     UNIQUE (session, position)
 ) STRICT;
 CREATE INDEX messages_by_segment ON messages(session, segment, position);
@@ -115,8 +114,7 @@ CREATE TABLE chunks (
     first_line INTEGER NOT NULL,
     last_line  INTEGER NOT NULL,
     heading    TEXT,
-    text       TEXT NOT NULL,
-    revision   INTEGER NOT NULL DEFAULT 1
+    text       TEXT NOT NULL
 ) STRICT;
 CREATE INDEX chunks_by_document ON chunks(document, ordinal);
 

@@ -1,0 +1,10 @@
+//! Behaviour of the embedded store that only it has: clocks, documents, erasure, embedders, the state of its indexes.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+mod documents;
+mod embedders;
+mod erasure;
+mod lifetime;
+mod support;
+mod tools;
+mod upkeep;
