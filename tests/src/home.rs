@@ -18,7 +18,11 @@ use crate::files::copy_folder;
 pub fn binary() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let binary = test.parent().and_then(Path::parent).unwrap().join("memory");
-    assert!(binary.is_file(), "there is no {}: build the workspace first (cargo build --workspace --bins)", binary.display());
+    assert!(
+        binary.is_file(),
+        "there is no {}: build the workspace first (cargo build --workspace --bins)",
+        binary.display()
+    );
     binary
 }
 
@@ -102,7 +106,11 @@ impl Home {
     }
 
     /// Opens it with a changed configuration and a clock.
-    pub async fn open_with(&self, change: impl FnOnce(&mut Config), clock: Arc<dyn Clock>) -> memory_core::Result<Memory> {
+    pub async fn open_with(
+        &self,
+        change: impl FnOnce(&mut Config),
+        clock: Arc<dyn Clock>,
+    ) -> memory_core::Result<Memory> {
         let environment = Environment::new(Vec::<(String, String)>::new(), self.folder.path());
         let mut loaded = Loader::new(environment).with_home(&self.path).load()?;
         change(&mut loaded.config);

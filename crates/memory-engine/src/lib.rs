@@ -8,6 +8,6 @@ pub mod transfer;
 pub use memory_core as core;
 pub use open::{Memory, external_providers};
 pub use provider_builtin::{
-    BuiltinProvider, DoctorCheck, DoctorReport, DocumentReport, IndexReport, ReindexTarget, RestoreReport, Statistics,
-    Status,
+    BuiltinProvider, DoctorCheck, DoctorReport, DocumentReport, DocumentWatch, IndexReport, ReindexTarget,
+    RestoreReport, Statistics, Status,
 };

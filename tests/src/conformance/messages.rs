@@ -1,8 +1,8 @@
 //! Messages and turns: verbatim, in order, each once.
 
 use memory_core::{
-    DEFAULT_NAME, HitKind, Item, ListRequest, MemoryProvider, Message, NewMessage, Role, Scope, SearchRequest, Turn, Viewer,
-    WriteItem, WriteOutcome, fence,
+    DEFAULT_NAME, HitKind, Item, ListRequest, MemoryProvider, Message, NewMessage, Role, Scope, SearchRequest, Turn,
+    Viewer, WriteItem, WriteOutcome, fence,
 };
 
 use super::{add, ask, question, settle, texts, time, viewer, write};
@@ -47,13 +47,17 @@ pub async fn messages_are_kept_verbatim(provider: &dyn MemoryProvider) {
     assert_eq!(results[0].outcome, WriteOutcome::Stored);
     let kept = said(provider, "周二").await;
     let [kept] = &kept[..] else { panic!("{kept:?}") };
-    assert_eq!((kept.content.as_str(), &kept.speaker, kept.role, &kept.attrs), (text, &new.speaker, new.role, &new.attrs));
+    assert_eq!(
+        (kept.content.as_str(), &kept.speaker, kept.role, &kept.attrs),
+        (text, &new.speaker, new.role, &new.attrs)
+    );
     assert_eq!(kept.created_at.to_string(), "2026-03-03T10:00:00+08:00", "the offset is kept");
 }
 
 /// The same foreign id in one session is the same message; the same text without one is said again.
 pub async fn messages_are_once_by_id_and_never_by_content(provider: &dyn MemoryProvider) {
-    let with_id = |session: &str, id: &str, text: &str| NewMessage { external_id: Some(id.into()), ..message(session, text) };
+    let with_id =
+        |session: &str, id: &str, text: &str| NewMessage { external_id: Some(id.into()), ..message(session, text) };
     let results = say(
         provider,
         vec![
@@ -110,7 +114,8 @@ pub async fn a_session_narrows_messages(provider: &dyn MemoryProvider) {
     add(provider, "the parrot is called Hugo").await;
     for _ in 0..2 {
         let asked = SearchRequest::new(Viewer { session: Some("red".into()), ..viewer() }, "parrot");
-        let mut found = texts(&ask(provider, asked).await.hits).iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let mut found =
+            texts(&ask(provider, asked).await.hits).iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
         found.sort();
         assert_eq!(found, ["the parrot is called Hugo", "the parrot talks in red"]);
         assert_eq!(ask(provider, question("parrot")).await.hits.len(), 3);
@@ -121,8 +126,12 @@ pub async fn a_session_narrows_messages(provider: &dyn MemoryProvider) {
 /// Messages around a hit come with it, in the session's order; grouped, a session answers once.
 pub async fn neighbours_and_sessions(provider: &dyn MemoryProvider) {
     let line = |number: usize| {
-        let text = if number == 5 { "the tortoise won the race".to_owned() } else { format!("chatter number {number}") };
-        NewMessage { created_at: Some(time("2026-05-01T09:00:00Z").plus_seconds(number as i64)), ..message("race", &text) }
+        let text =
+            if number == 5 { "the tortoise won the race".to_owned() } else { format!("chatter number {number}") };
+        NewMessage {
+            created_at: Some(time("2026-05-01T09:00:00Z").plus_seconds(number as i64)),
+            ..message("race", &text)
+        }
     };
     say(provider, (0..10).map(line).collect()).await;
     say(provider, vec![message("zoo", "another tortoise eats lettuce"), message("zoo", "the tortoise sleeps")]).await;
@@ -132,9 +141,12 @@ pub async fn neighbours_and_sessions(provider: &dyn MemoryProvider) {
         assert_eq!((hit.text.as_str(), hit.session_id.as_deref()), ("the tortoise won the race", Some("race")));
         let mut around: Vec<(i32, &str)> = hit.neighbors.iter().map(|near| (near.offset, near.text.as_str())).collect();
         around.sort();
-        let expected = [(-2, "chatter number 3"), (-1, "chatter number 4"), (1, "chatter number 6"), (2, "chatter number 7")];
+        let expected =
+            [(-2, "chatter number 3"), (-1, "chatter number 4"), (1, "chatter number 6"), (2, "chatter number 7")];
         assert_eq!(around, expected);
-        let grouped = ask(provider, SearchRequest { group_by: Some(memory_core::GroupBy::Session), ..question("tortoise") }).await;
+        let grouped =
+            ask(provider, SearchRequest { group_by: Some(memory_core::GroupBy::Session), ..question("tortoise") })
+                .await;
         let mut sessions: Vec<&str> = grouped.hits.iter().filter_map(|hit| hit.session_id.as_deref()).collect();
         sessions.sort_unstable();
         assert_eq!(sessions, ["race", "zoo"], "each session once");

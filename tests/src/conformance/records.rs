@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use memory_core::{DeleteRequest, ErrorKind, Item, ListRequest, MemoryChanges, MemoryProvider, NewMemory, UpdateRequest, WriteOutcome};
+use memory_core::{
+    DeleteRequest, ErrorKind, Item, ListRequest, MemoryChanges, MemoryProvider, NewMemory, UpdateRequest, WriteOutcome,
+};
 
 use super::{add, ask, get, get_memory, memory, question, texts, viewer, write_one};
 
@@ -87,7 +89,12 @@ pub async fn forgetting_takes_out_of_every_read(provider: &dyn MemoryProvider) {
     let id = add(provider, "The walnut tree was planted by grandmother").await;
     let other = add(provider, "The cherry tree is younger").await;
     super::settle(provider).await;
-    let request = |dry_run| DeleteRequest { viewer: viewer(), ids: vec![id.clone(), "01ARZ3NDEKTSV4RRFFQ69G5FAV".into()], erase: false, dry_run };
+    let request = |dry_run| DeleteRequest {
+        viewer: viewer(),
+        ids: vec![id.clone(), "01ARZ3NDEKTSV4RRFFQ69G5FAV".into()],
+        erase: false,
+        dry_run,
+    };
     let rehearsed = provider.delete(request(true)).await.unwrap();
     assert_eq!((rehearsed.deleted.len(), rehearsed.missing.len(), rehearsed.dry_run), (1, 1, true));
     assert!(get(provider, &id).await.is_some());
@@ -95,7 +102,11 @@ pub async fn forgetting_takes_out_of_every_read(provider: &dyn MemoryProvider) {
     assert_eq!((done.deleted, done.missing.len(), done.dry_run), (vec![id.clone()], 1, false));
     for _ in 0..2 {
         assert!(get(provider, &id).await.is_none());
-        assert!(!texts(&ask(provider, question("walnut tree grandmother")).await.hits).iter().any(|text| text.contains("walnut")));
+        assert!(
+            !texts(&ask(provider, question("walnut tree grandmother")).await.hits)
+                .iter()
+                .any(|text| text.contains("walnut"))
+        );
         let page = provider.list(ListRequest { viewer: viewer(), ..ListRequest::default() }).await.unwrap();
         let [Item::Memory(left)] = &page.items[..] else { panic!("{page:?}") };
         assert_eq!(left.id.as_str(), other);
@@ -110,7 +121,11 @@ pub async fn pages_hold_everything_once(provider: &dyn MemoryProvider) {
     for number in 0..23 {
         let category = if number % 2 == 0 { "even" } else { "odd" };
         let tags = if number % 3 == 0 { vec!["third".into(), "all".into()] } else { vec!["all".into()] };
-        let result = write_one(provider, NewMemory { category: Some(category.into()), tags, ..memory(&format!("item number {number} of the list")) }).await;
+        let result = write_one(
+            provider,
+            NewMemory { category: Some(category.into()), tags, ..memory(&format!("item number {number} of the list")) },
+        )
+        .await;
         assert_eq!(result.outcome, WriteOutcome::Stored);
         ids.insert(result.id.unwrap());
     }
@@ -129,7 +144,12 @@ pub async fn pages_hold_everything_once(provider: &dyn MemoryProvider) {
     assert_eq!((seen, pages), (ids, 5));
     let count = async |categories: &[&str], tags: &[&str]| {
         let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-        let request = ListRequest { viewer: viewer(), categories: owned(categories), tags: owned(tags), ..ListRequest::default() };
+        let request = ListRequest {
+            viewer: viewer(),
+            categories: owned(categories),
+            tags: owned(tags),
+            ..ListRequest::default()
+        };
         provider.list(request).await.unwrap().items.len()
     };
     assert_eq!(count(&["even"], &[]).await, 12);

@@ -1,7 +1,8 @@
 //! Questions: conditions, times, languages, hostile text. Everything is asked before and after the provider has settled.
 
 use memory_core::{
-    ErrorKind, Filter, HitKind, MemoryProvider, NewMemory, RecallOutcome, RecallReason, SearchMode, SearchRequest, Viewer,
+    ErrorKind, Filter, HitKind, MemoryProvider, NewMemory, RecallOutcome, RecallReason, SearchMode, SearchRequest,
+    Viewer,
 };
 use serde_json::json;
 
@@ -64,16 +65,44 @@ pub async fn conditions_hold(provider: &dyn MemoryProvider) {
     let filter = |value| Some(Filter::parse(&value).unwrap());
     for _ in 0..2 {
         expect(provider, book(), &["the island castaway", "the mountain hut", "the whale hunt", "三体"]).await;
-        expect(provider, SearchRequest { categories: words(&["sea"]), ..book() }, &["the island castaway", "the whale hunt"]).await;
-        expect(provider, SearchRequest { categories: words(&["land", "space"]), ..book() }, &["the mountain hut", "三体"]).await;
+        expect(
+            provider,
+            SearchRequest { categories: words(&["sea"]), ..book() },
+            &["the island castaway", "the whale hunt"],
+        )
+        .await;
+        expect(
+            provider,
+            SearchRequest { categories: words(&["land", "space"]), ..book() },
+            &["the mountain hut", "三体"],
+        )
+        .await;
         expect(provider, SearchRequest { tags: words(&["old", "long"]), ..book() }, &["the whale hunt"]).await;
         expect(provider, SearchRequest { tags: words(&["新"]), ..book() }, &["三体"]).await;
-        expect(provider, SearchRequest { since: Some(time("2026-02-10")), ..book() }, &["the island castaway", "the mountain hut", "三体"]).await;
+        expect(
+            provider,
+            SearchRequest { since: Some(time("2026-02-10")), ..book() },
+            &["the island castaway", "the mountain hut", "三体"],
+        )
+        .await;
         expect(provider, SearchRequest { until: Some(time("2026-02-10")), ..book() }, &["the whale hunt"]).await;
         let march = SearchRequest { since: Some(time("2026-03-01")), until: Some(time("2026-04-01")), ..book() };
         expect(provider, march, &["the mountain hut", "三体"]).await;
-        expect(provider, SearchRequest { filter: filter(json!({"attrs.stars": {"gte": 4}, "category": {"ne": "space"}})), ..book() }, &["the mountain hut", "the whale hunt"]).await;
-        expect(provider, SearchRequest { filter: filter(json!({"OR": [{"tags": {"contains": "short"}}, {"text": {"contains": "三"}}]})), ..book() }, &["the mountain hut", "三体"]).await;
+        expect(
+            provider,
+            SearchRequest { filter: filter(json!({"attrs.stars": {"gte": 4}, "category": {"ne": "space"}})), ..book() },
+            &["the mountain hut", "the whale hunt"],
+        )
+        .await;
+        expect(
+            provider,
+            SearchRequest {
+                filter: filter(json!({"OR": [{"tags": {"contains": "short"}}, {"text": {"contains": "三"}}]})),
+                ..book()
+            },
+            &["the mountain hut", "三体"],
+        )
+        .await;
         expect(provider, SearchRequest { kinds: vec![HitKind::Message], ..book() }, &[]).await;
         expect(provider, SearchRequest { limit: 1, ..question("whale hunt") }, &["the whale hunt"]).await;
         expect(provider, SearchRequest { min_score: 1.0, ..question("zebra crossing") }, &[]).await;
@@ -134,7 +163,11 @@ pub async fn questions_in_chinese_japanese_and_korean(provider: &dyn MemoryProvi
             ("ＤＥＮＴＩＳＴ", "dentist"),
         ] {
             let recall = ask(provider, question(query)).await;
-            assert!(texts(&recall.hits).first().is_some_and(|text| text.contains(part)), "{query}: {:?}", texts(&recall.hits));
+            assert!(
+                texts(&recall.hits).first().is_some_and(|text| text.contains(part)),
+                "{query}: {:?}",
+                texts(&recall.hits)
+            );
             assert_eq!(recall.outcome, RecallOutcome::Complete, "{query}");
         }
         settle(provider).await;
@@ -163,7 +196,11 @@ pub async fn identifiers_are_found(provider: &dyn MemoryProvider) {
             ("ABC-1234", "Ticket"),
         ] {
             let recall = ask(provider, question(query)).await;
-            assert!(texts(&recall.hits).first().is_some_and(|text| text.contains(part)), "{query}: {:?}", texts(&recall.hits));
+            assert!(
+                texts(&recall.hits).first().is_some_and(|text| text.contains(part)),
+                "{query}: {:?}",
+                texts(&recall.hits)
+            );
         }
         settle(provider).await;
     }
@@ -176,9 +213,27 @@ pub async fn hostile_questions_are_plain_text(provider: &dyn MemoryProvider) {
     let deep = format!("{}flamingo{}", "(".repeat(5_000), ")".repeat(5_000));
     for _ in 0..2 {
         for query in [
-            "flamingo\"", "flamingo AND", "(flamingo", "flamingo)", "text:flamingo", "scope:x flamingo", "flamingo~2^9", "* flamingo ?",
-            "flamingo'; DELETE FROM memories; --", "{\"flamingo\":1}", "flamingo\0", "\u{202e}flamingo", "flamingo \u{1f}user",
-            "ﬂamingo", "NOT flamingo", "+flamingo -leg", "/flamingo/", "[flamingo TO z]", "%66 flamingo", &long, &deep,
+            "flamingo\"",
+            "flamingo AND",
+            "(flamingo",
+            "flamingo)",
+            "text:flamingo",
+            "scope:x flamingo",
+            "flamingo~2^9",
+            "* flamingo ?",
+            "flamingo'; DELETE FROM memories; --",
+            "{\"flamingo\":1}",
+            "flamingo\0",
+            "\u{202e}flamingo",
+            "flamingo \u{1f}user",
+            "ﬂamingo",
+            "NOT flamingo",
+            "+flamingo -leg",
+            "/flamingo/",
+            "[flamingo TO z]",
+            "%66 flamingo",
+            &long,
+            &deep,
         ] {
             let shown: String = query.chars().take(40).collect();
             let recall = provider.search(question(query)).await.unwrap_or_else(|error| panic!("{shown}: {error}"));
@@ -193,22 +248,33 @@ pub async fn hostile_questions_are_plain_text(provider: &dyn MemoryProvider) {
 
 /// In raw mode operators work, and a mistake is an error that says so.
 pub async fn raw_questions_have_operators(provider: &dyn MemoryProvider) {
-    for text in ["red apple pie", "green apple juice", "apple red and round", "我在北京"] {
+    for text in ["red apple pie", "apple and green juice", "apple red and round", "我在北京"] {
         add(provider, text).await;
     }
     let raw = |text: &str| SearchRequest { raw: true, ..question(text) };
+    let mut complete = 0;
     for _ in 0..2 {
-        let sorted = async |text: &str| {
-            let mut found: Vec<String> = ask(provider, raw(text)).await.hits.into_iter().map(|hit| hit.text).collect();
-            found.sort();
-            found
-        };
-        assert_eq!(sorted("\"red apple\"").await, ["red apple pie"]);
-        assert_eq!(sorted("apple AND green").await, ["green apple juice"]);
-        assert_eq!(sorted("apple NOT green").await, ["apple red and round", "red apple pie"]);
-        assert_eq!(sorted("gre*").await, ["green apple juice"]);
+        for (expression, expected) in [
+            ("\"red apple\"", &["red apple pie"][..]),
+            ("apple AND green", &["apple and green juice"]),
+            ("apple NOT green", &["apple red and round", "red apple pie"]),
+            ("\"green ju\"*", &["apple and green juice"]),
+            ("gre*", &["apple and green juice"]),
+        ] {
+            let recall = ask(provider, raw(expression)).await;
+            let mut found = texts(&recall.hits);
+            found.sort_unstable();
+            // Operators may need an index that is up to date: then an answer before says that it is not whole.
+            if recall.outcome == RecallOutcome::Degraded {
+                assert!(found.iter().all(|text| expected.contains(text)), "{expression}: {found:?}");
+            } else {
+                assert_eq!(found, expected, "{expression}");
+                complete += 1;
+            }
+        }
         settle(provider).await;
     }
+    assert!(complete >= 4, "settled, an answer is whole");
     let error = provider.search(raw("(apple AND")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidRequest, "{error}");
 }
@@ -219,9 +285,14 @@ pub async fn every_mode_answers(provider: &dyn MemoryProvider) {
     add(provider, "The train to the airport leaves every ten minutes").await;
     for settled in [false, true] {
         for mode in [SearchMode::Hybrid, SearchMode::Text, SearchMode::Vector] {
-            let recall = ask(provider, SearchRequest { mode, explain: true, ..question("medicine for the cough") }).await;
+            let recall =
+                ask(provider, SearchRequest { mode, explain: true, ..question("medicine for the cough") }).await;
             let first = texts(&recall.hits).first().copied();
-            assert_eq!(first, Some("The physician prescribed medicine for the cough"), "{mode:?}, settled {settled}: {recall:?}");
+            assert_eq!(
+                first,
+                Some("The physician prescribed medicine for the cough"),
+                "{mode:?}, settled {settled}: {recall:?}"
+            );
             let explanation = recall.explanation.unwrap();
             assert_eq!(explanation.hits.len(), recall.hits.len());
         }
@@ -248,7 +319,8 @@ pub async fn answers_are_stable(provider: &dyn MemoryProvider) {
 /// The viewer decides what can be found; nothing of another user is even counted.
 pub async fn strangers_find_nothing(provider: &dyn MemoryProvider) {
     add(provider, "The safe is behind the painting").await;
-    for stranger in [Viewer::user("other", memory_core::DEFAULT_NAME), Viewer::user(memory_core::DEFAULT_NAME, "other")] {
+    for stranger in [Viewer::user("other", memory_core::DEFAULT_NAME), Viewer::user(memory_core::DEFAULT_NAME, "other")]
+    {
         for _ in 0..2 {
             let recall = ask(provider, SearchRequest::new(stranger.clone(), "safe behind painting")).await;
             assert!(recall.hits.is_empty());

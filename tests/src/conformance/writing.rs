@@ -63,7 +63,12 @@ pub async fn near_duplicates_are_known_and_differences_kept(provider: &dyn Memor
     ] {
         add(provider, text).await;
     }
-    let forced = write(provider, vec![WriteItem::Memory(Box::new(memory("The user really prefers short answers in the morning")))], true).await;
+    let forced = write(
+        provider,
+        vec![WriteItem::Memory(Box::new(memory("The user really prefers short answers in the morning")))],
+        true,
+    )
+    .await;
     assert_eq!(forced.items[0].outcome, WriteOutcome::Stored, "force keeps both");
 }
 

@@ -128,20 +128,34 @@ async fn an_index_deleted_under_a_running_process_is_made_again() {
     memory.engine.shutdown().await.unwrap();
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn truncated_files_are_noticed_and_repaired() {
+/// Does `damage` to each file of both indexes in turn. Answers how often a search noticed.
+async fn with_each_file(what: &str, damage: impl Fn(&Path)) -> usize {
     let home = indexed().await;
     let mut noticed = 0;
     for kind in ["text", "vector"] {
         for file in index_files(&home, kind) {
             let copy = home.copy();
             let target = same_file(&home, &file, &copy);
-            let bytes = fs::read(&target).unwrap();
-            fs::write(&target, &bytes[..bytes.len() / 2]).unwrap();
-            noticed += usize::from(lives_through(&copy, &format!("{} truncated", target.display())).await);
+            damage(&target);
+            noticed += usize::from(lives_through(&copy, &format!("{} {what}", target.display())).await);
         }
     }
-    assert!(noticed > 0, "no search noticed any truncated file");
+    noticed
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn truncated_files_are_noticed_and_repaired() {
+    let noticed = with_each_file("truncated", |file| {
+        let bytes = fs::read(file).unwrap();
+        fs::write(file, &bytes[..bytes.len() / 2]).unwrap();
+    });
+    assert!(noticed.await > 0, "no search noticed any truncated file");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn missing_files_are_noticed_and_repaired() {
+    let noticed = with_each_file("removed", |file| fs::remove_file(file).unwrap());
+    assert!(noticed.await > 0, "no search noticed any missing file");
 }
 
 #[tokio::test(flavor = "multi_thread")]

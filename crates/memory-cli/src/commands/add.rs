@@ -21,7 +21,13 @@ pub(super) async fn add(context: &Context<'_>, arguments: AddArguments) -> Resul
         new_memory(NewMemory::new(context.viewer().writable()?, body), arguments.fields, arguments.external_id);
     let request = WriteRequest { items: vec![WriteItem::Memory(Box::new(memory))], force: arguments.force };
     let memory = context.open().await?;
-    let result = memory.engine.write(request).await?.items.pop().ok_or_else(|| Error::unexpected("the store gave no answer for the memory"))?;
+    let result = memory
+        .engine
+        .write(request)
+        .await?
+        .items
+        .pop()
+        .ok_or_else(|| Error::unexpected("the store gave no answer for the memory"))?;
 
     if context.output.json {
         context.output.value(&result)?;

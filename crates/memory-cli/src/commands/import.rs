@@ -6,7 +6,6 @@ use super::Context;
 use crate::arguments::ImportArguments;
 use crate::exit::{Exit, Stop};
 use crate::output::{Output, clean};
-use crate::settings::builtin;
 
 /// So many problems are shown; the JSON form has more.
 const SHOWN: usize = 20;
@@ -24,8 +23,8 @@ pub(super) async fn import(context: &Context<'_>, arguments: ImportArguments) ->
     let progress = context.output.progress();
     let report = transfer::import(&memory, &options, &progress).await?;
     let mut unindexed = None;
-    if !options.dry_run && report.stored + report.superseded > 0 {
-        let store = builtin(&memory, "import")?;
+    // Also when nothing is new: an import that was cut short may have left changes that wait.
+    if let Some(store) = memory.builtin.as_deref().filter(|_| !options.dry_run) {
         if report.documents > 0 {
             store.sync_documents(&progress).await?;
         }

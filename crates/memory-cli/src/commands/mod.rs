@@ -96,13 +96,20 @@ async fn text_argument(words: &[String], most: usize) -> Result<String, Error> {
     match words {
         [dash] if dash == "-" => {
             let read = tokio::task::spawn_blocking(move || {
-                let (mut bytes, most) = (Vec::new(), u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1));
-                std::io::stdin().lock().take(most).read_to_end(&mut bytes).map(|_| bytes)
+                // A few bytes more than allowed, so that a text cut inside a character is still too long without it.
+                let (mut bytes, limit) = (Vec::new(), u64::try_from(most).unwrap_or(u64::MAX).saturating_add(4));
+                std::io::stdin().lock().take(limit).read_to_end(&mut bytes).map(|_| bytes)
             });
             let bytes =
                 read.await.map_err(|error| Error::unexpected("the reading thread stopped").with_source(error))?;
-            let bytes = bytes
+            let mut bytes = bytes
                 .map_err(|error| Error::new(ErrorKind::Storage, "cannot read standard input").with_source(error))?;
+            if let Err(error) = std::str::from_utf8(&bytes)
+                && error.error_len().is_none()
+                && error.valid_up_to() > most
+            {
+                bytes.truncate(error.valid_up_to());
+            }
             String::from_utf8(bytes).map_err(|error| {
                 let at = error.utf8_error().valid_up_to() + 1;
                 Error::invalid(format!("standard input is not valid UTF-8 (byte {at})"))

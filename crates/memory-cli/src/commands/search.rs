@@ -45,7 +45,9 @@ async fn repair(memory: &Memory, reason: Option<RecallReason>) -> Result<(), Err
     let damaged = matches!(
         reason,
         Some(
-            RecallReason::TextIndexUnavailable | RecallReason::VectorIndexUnavailable | RecallReason::IndexesUnavailable
+            RecallReason::TextIndexUnavailable
+                | RecallReason::VectorIndexUnavailable
+                | RecallReason::IndexesUnavailable
         )
     );
     match memory.builtin.as_deref() {

@@ -3,7 +3,8 @@
 use memory_core::{Error, Result};
 use tantivy::postings::Postings;
 use tantivy::query::{
-    Bm25StatisticsProvider, Bm25Weight, BooleanQuery, BoostQuery, EnableScoring, Occur, Query, QueryParser, TermQuery,
+    Bm25StatisticsProvider, Bm25Weight, BooleanQuery, BoostQuery, EnableScoring, FuzzyTermQuery, Occur, Query,
+    QueryParser, TermQuery,
 };
 use tantivy::schema::{Field, IndexRecordOption};
 use tantivy::{DocId, DocSet, Searcher, SegmentReader, TERMINATED, Term};
@@ -116,7 +117,20 @@ impl Snapshot<'_> {
             )));
         }
         let parser = QueryParser::for_index(self.searcher.index(), vec![field]);
-        parser.parse_query(expression).map_err(|error| refuse(error.to_string()))
+        let (prefixes, rest) = split_prefixes(expression);
+        let mut clauses: Vec<(Occur, Box<dyn Query>)> = prefixes
+            .into_iter()
+            .map(|(occur, prefix)| {
+                let query = FuzzyTermQuery::new_prefix(Term::from_field_text(field, &prefix), 0, false);
+                (occur, Box::new(query) as Box<dyn Query>)
+            })
+            .collect();
+        if clauses.is_empty() || !rest.trim().is_empty() {
+            let query = parser.parse_query(&rest).map_err(|error| refuse(error.to_string()))?;
+            // Words beside a prefix are as optional as they would be without it.
+            clauses.push((Occur::Should, query));
+        }
+        Ok(Box::new(BooleanQuery::new(clauses)))
     }
 
     pub(super) fn score(&self, question: &str, field: TextField, keys: &[EntryKey]) -> Result<Vec<f32>> {
@@ -222,4 +236,25 @@ impl Weighted {
         }
         Ok(scores)
     }
+}
+
+/// Takes the words that end in `*` out of an expression: the parser knows prefixes only as the end of a phrase. A sign
+/// before the word says whether it must, or must not, be there.
+fn split_prefixes(expression: &str) -> (Vec<(Occur, String)>, String) {
+    let (mut prefixes, mut rest) = (Vec::new(), Vec::new());
+    for word in expression.split_whitespace() {
+        let (occur, bare) = match word.split_at_checked(1) {
+            Some(("+", bare)) => (Occur::Must, bare),
+            Some(("-", bare)) => (Occur::MustNot, bare),
+            _ => (Occur::Should, word),
+        };
+        match bare.strip_suffix('*') {
+            Some(prefix) if !prefix.is_empty() && prefix.chars().all(char::is_alphanumeric) => {
+                prefixes.push((occur, prefix.to_lowercase()));
+            }
+            _ => rest.push(word),
+        }
+    }
+    let rest = if prefixes.is_empty() { expression.to_owned() } else { rest.join(" ") };
+    (prefixes, rest)
 }

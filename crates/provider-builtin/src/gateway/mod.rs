@@ -18,7 +18,7 @@ use rusqlite::Connection;
 use crate::config::GatewaySettings;
 use crate::store::{MemoryRow, Store};
 use near_duplicate::Fingerprint;
-use normalise::{content_hash, normalise};
+use normalise::{canonical, content_hash, normalise};
 
 /// Memories compared with a new one at most, when looking for near-duplicates.
 const MOST_COMPARED: usize = 32;
@@ -73,7 +73,8 @@ impl Gateway {
             Ok(cleaned) => cleaned,
             Err(reason) => return Ok(WriteResult::rejected(reason)),
         };
-        if text.trim().is_empty() {
+        // Invisible characters say nothing either.
+        if canonical(&text).is_empty() {
             return Ok(WriteResult::rejected("the text is empty"));
         }
         let mut memory = new.clone();

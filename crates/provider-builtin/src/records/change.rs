@@ -9,7 +9,7 @@ use memory_models::TextHash;
 use rusqlite::Connection;
 use serde::Serialize;
 
-use crate::gateway::normalise::{content_hash, normalise};
+use crate::gateway::normalise::{canonical, content_hash, normalise};
 use crate::projection::{memory_text, message_text};
 use crate::provider::BuiltinProvider;
 use crate::store::{MemoryRow, MessageRow, ResolvedItem, Store};
@@ -65,7 +65,7 @@ impl BuiltinProvider {
         let mut note = None;
         if let Some(body) = &changes.body {
             let cleaned = self.gateway().clean(&normalise(body)).map_err(Error::invalid)?;
-            if cleaned.text.trim().is_empty() {
+            if canonical(&cleaned.text).is_empty() {
                 return Err(Error::invalid("the new text is empty").with_hint("`memory forget` removes a memory"));
             }
             memory.body = cleaned.text;

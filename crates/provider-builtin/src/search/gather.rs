@@ -58,6 +58,11 @@ impl Searcher {
         question: Arc<Question>,
         now: Timestamp,
     ) -> Result<Gathered> {
+        // What waits is noted before the indexes are looked at: a change that leaves the outbox in between is in them.
+        let this = self.clone();
+        let waiting =
+            blocking(move || this.store.read("search", |connection| Store::newest_outbox(connection, TAIL_LIMIT)))
+                .await?;
         let mut opened = self.open_indexes(question.vector.is_some()).await;
         let text_found = match (&opened.text, request.mode) {
             (Some(index), SearchMode::Hybrid | SearchMode::Text) => {
@@ -83,7 +88,7 @@ impl Searcher {
         let (shared, asked, usable) = (question.clone(), request.clone(), opened.clone());
         let (mut gathered, tail) = blocking(move || {
             this.store.read("search", |connection| {
-                this.collect(connection, &asked, &shared, &usable, text_found, vector_found, now)
+                this.collect(connection, &asked, &shared, &usable, (waiting, text_found, vector_found), now)
             })
         })
         .await?;
@@ -170,15 +175,13 @@ impl Searcher {
 
     /// Rows for what the arms found, the tail, the members of the best wholes and the neighbours. Answers the keys of
     /// the tail too, whose text evidence is final.
-    #[expect(clippy::too_many_arguments, reason = "the pieces of one search, gathered once")]
     fn collect(
         &self,
         connection: &Connection,
         request: &SearchRequest,
         question: &Question,
         opened: &Opened,
-        text: TextFound,
-        vectors: Vec<(EntryKey, f32)>,
+        (waiting, text, vectors): (Vec<(u64, EntryKey)>, TextFound, Vec<(EntryKey, f32)>),
         now: Timestamp,
     ) -> Result<(Gathered, HashSet<EntryKey>)> {
         let scope_keys = request.viewer.readable_keys();
@@ -191,10 +194,11 @@ impl Searcher {
         let changed = if opened.text_lost {
             newest_entries(connection, SCAN_LIMIT)?
         } else {
-            if index_lag > TAIL_LIMIT as u64 {
+            // The operators of a raw question are the index's: it finds nothing in the tail.
+            if index_lag > TAIL_LIMIT as u64 || (request.raw && index_lag > 0) {
                 degraded = Some(RecallReason::IndexLag);
             }
-            Store::newest_outbox_after(connection, mark, TAIL_LIMIT)?
+            waiting.into_iter().filter(|(sequence, _)| *sequence > mark).map(|(_, entry)| entry).collect()
         };
         let mut tail = load(connection, changed, &admission)?;
         if request.mode != SearchMode::Vector {
@@ -218,6 +222,9 @@ impl Searcher {
             .collect();
         let mut candidates = tail;
         candidates.extend(load(connection, found, &admission)?);
+        if request.raw {
+            return Ok((raw_answer(candidates, &text.own, arms, index_lag), tail_entries));
+        }
         let wholes: Vec<EntryKey> = text.wholes.iter().map(|(entry, _)| *entry).collect();
         add_new(&mut candidates, load_members(connection, &wholes, &admission)?);
         let neighbours = load_neighbours(connection, &candidates, &admission)?;
@@ -248,9 +255,9 @@ impl Searcher {
         *candidates = blocking(move || {
             if let Some(index) = &opened.text
                 && request.mode != SearchMode::Vector
+                && !request.raw
             {
-                let asked = if request.raw { &request.query } else { &question.text };
-                score_text(&mut taken, &tail, index, asked)?;
+                score_text(&mut taken, &tail, index, &question.text)?;
             }
             if let Some((tokens, table)) = &question.tokens {
                 let texts: Vec<Vec<String>> = taken.iter().map(Candidate::passages).collect();
@@ -321,6 +328,25 @@ fn search_text(index: &TantivyIndex, question: &Question, raw: bool, limit: usiz
         }
     }
     Ok(found)
+}
+
+/// What an expression with operators finds: exactly that, by the index's own scores. What is not indexed yet cannot be
+/// judged by it, and the answer says so.
+fn raw_answer(
+    mut candidates: Vec<Candidate>,
+    found: &[(EntryKey, f32)],
+    arms: BTreeMap<String, usize>,
+    index_lag: u64,
+) -> Gathered {
+    let scores: HashMap<EntryKey, f32> = found.iter().copied().collect();
+    candidates.retain_mut(|candidate| {
+        let score = scores.get(&candidate.entry).copied().unwrap_or(0.0);
+        candidate.evidence.own = score;
+        candidate.evidence.window = score;
+        score > 0.0
+    });
+    let degraded = (index_lag > 0).then_some(RecallReason::IndexLag);
+    Gathered { candidates, arms, index_lag, degraded, nothing_stored: false }
 }
 
 /// Sets the text evidence of all candidates that the index holds as they are now.

@@ -232,13 +232,18 @@ impl Store {
         now: Timestamp,
     ) -> Result<Vec<MemoryRow>> {
         let state = request.state.unwrap_or(State::Active);
-        let mut condition = format!("m.scope IN ({}) AND m.state = ?", placeholders(scopes.len()));
         let mut values: Vec<Value> = scopes.iter().copied().map(Value::from).collect();
         values.push(Value::from(name(&state)?));
-        if state == State::Active {
-            condition.push_str(" AND (m.expires_at IS NULL OR m.expires_at > ?)");
+        // A memory expires by its time, whether or not that has been noted.
+        let state_condition = match state {
+            State::Active => "m.state = ? AND (m.expires_at IS NULL OR m.expires_at > ?)",
+            State::Expired => "(m.state = ? OR (m.state = 'active' AND m.expires_at <= ?))",
+            State::Archived | State::Deleted => "m.state = ?",
+        };
+        if matches!(state, State::Active | State::Expired) {
             values.push(Value::from(now.nanoseconds()));
         }
+        let mut condition = format!("m.scope IN ({}) AND {state_condition}", placeholders(scopes.len()));
         if !request.categories.is_empty() {
             condition.push_str(&format!(" AND m.category IN ({})", placeholders(request.categories.len())));
             values.extend(request.categories.iter().cloned().map(Value::from));

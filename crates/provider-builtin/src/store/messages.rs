@@ -288,11 +288,5 @@ fn read(row: &Row<'_>) -> Result<MessageRow> {
             None => memory_core::Attributes::new(),
         },
     };
-    Ok(MessageRow {
-        key: number(0)?,
-        session: number(1)?,
-        segment: number(14)?,
-        message,
-        state: named(text(13)?)?,
-    })
+    Ok(MessageRow { key: number(0)?, session: number(1)?, segment: number(14)?, message, state: named(text(13)?)? })
 }

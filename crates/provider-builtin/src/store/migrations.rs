@@ -53,7 +53,7 @@ mod tests {
         for migration in &MIGRATIONS[..number] {
             connection.execute_batch(migration).unwrap();
         }
-        connection.pragma_update(None, "user_version", number).unwrap();
+        connection.pragma_update(None, "user_version", number as i64).unwrap();
         connection
     }
 
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn a_newer_store_is_refused_untouched() {
         let mut connection = at_version(MIGRATIONS.len());
-        connection.pragma_update(None, "user_version", MIGRATIONS.len() + 1).unwrap();
+        connection.pragma_update(None, "user_version", (MIGRATIONS.len() + 1) as i64).unwrap();
         let error = migrate(&mut connection).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported);
         assert_eq!(version(&connection).unwrap(), MIGRATIONS.len() + 1);

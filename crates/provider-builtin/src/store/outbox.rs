@@ -35,13 +35,18 @@ impl Store {
         .collect()
     }
 
-    /// The newest `limit` changes after `sequence`, newest first.
-    pub(crate) fn newest_outbox_after(connection: &Connection, sequence: u64, limit: usize) -> Result<Vec<EntryKey>> {
-        let mut statement = connection
-            .prepare_cached("SELECT entry FROM outbox WHERE sequence > ?1 ORDER BY sequence DESC LIMIT ?2")
+    /// The newest `limit` changes that wait, newest first.
+    pub(crate) fn newest_outbox(connection: &Connection, limit: usize) -> Result<Vec<(u64, EntryKey)>> {
+        let mut statement =
+            connection.prepare_cached("SELECT sequence, entry FROM outbox ORDER BY sequence DESC LIMIT ?1").stored()?;
+        let rows = statement
+            .query_map(params![limit as i64], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)))
             .stored()?;
-        let rows = statement.query_map(params![signed(sequence), limit as i64], |row| row.get::<_, i64>(0)).stored()?;
-        rows.map(|row| EntryKey::from_u64(row.stored()?.cast_unsigned())).collect()
+        rows.map(|row| {
+            let (sequence, entry) = row.stored()?;
+            Ok((unsigned(sequence), EntryKey::from_u64(entry.cast_unsigned())?))
+        })
+        .collect()
     }
 
     /// The sequence number of the last change ever made, also when it has been trimmed.

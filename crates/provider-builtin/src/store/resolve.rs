@@ -29,7 +29,8 @@ impl Store {
         for row in Self::memories_by_key(connection, &keys("memories x")?)? {
             found.push((row.memory.id.clone(), ResolvedItem::Memory(Box::new(row))));
         }
-        for row in Self::messages_by_key(connection, &keys("messages x JOIN sessions owner ON owner.key = x.session")?)? {
+        for row in Self::messages_by_key(connection, &keys("messages x JOIN sessions owner ON owner.key = x.session")?)?
+        {
             found.push((row.message.id.clone(), ResolvedItem::Message(Box::new(row))));
         }
         for row in Self::chunks_by_key(connection, &keys("chunks x JOIN documents owner ON owner.key = x.document")?)? {

@@ -4,6 +4,7 @@
 mod import;
 mod sync;
 mod tools;
+mod watching;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use crate::store::Store;
 
 pub use sync::DocumentReport;
 pub(crate) use tools::tool_definitions;
+pub use watching::DocumentWatch;
 
 /// File systems allow 255 bytes for one component of a path.
 const LONGEST_COMPONENT: usize = 200;

@@ -57,7 +57,7 @@ impl BuiltinProvider {
         Ok(left)
     }
 
-    async fn all_workspaces(&self) -> Result<Vec<(Scope, PathBuf)>> {
+    pub(crate) async fn all_workspaces(&self) -> Result<Vec<(Scope, PathBuf)>> {
         let this = self.clone();
         self.read("find workspaces", move |connection| {
             let mut scopes = Store::all_scopes(connection)?;

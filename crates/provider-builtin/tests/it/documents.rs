@@ -4,13 +4,21 @@ use std::fs;
 
 use memory_core::{GroupBy, HitKind, MemoryProvider, NoProgress, RecallOutcome, RecallReason, SearchRequest};
 
-use crate::support::{Home, ask, texts, viewer};
+use crate::support::{Home, ask, clock, texts, viewer};
 
 /// Documents of a layout: path and a word that only it has.
-const LEGACY: [(&str, &str); 4] =
-    [("memory/MEMORY.md", "albatross"), ("memory/USER.md", "buzzard"), ("memory/2026-03-02.md", "chough"), ("memory/notes/deep/idea.md", "dunnock")];
-const LATER: [(&str, &str); 4] =
-    [("memory/MEMORY.md", "albatross"), ("USER.md", "buzzard"), ("memory/daily_memory/2026-03-02.md", "chough"), ("memory/笔记.md", "dunnock")];
+const LEGACY: [(&str, &str); 4] = [
+    ("memory/MEMORY.md", "albatross"),
+    ("memory/USER.md", "buzzard"),
+    ("memory/2026-03-02.md", "chough"),
+    ("memory/notes/deep/idea.md", "dunnock"),
+];
+const LATER: [(&str, &str); 4] = [
+    ("memory/MEMORY.md", "albatross"),
+    ("USER.md", "buzzard"),
+    ("memory/daily_memory/2026-03-02.md", "chough"),
+    ("memory/笔记.md", "dunnock"),
+];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn both_layouts_are_read() {
@@ -24,18 +32,24 @@ async fn both_layouts_are_read() {
             for (path, word) in layout {
                 let recall = ask(&provider, &format!("Where was the {word} seen?")).await;
                 let hit = &recall.hits[0];
-                assert_eq!((hit.kind, hit.source.path.as_deref()), (HitKind::Document, Some(path)), "{word}: {recall:?}");
+                assert_eq!(
+                    (hit.kind, hit.source.path.as_deref()),
+                    (HitKind::Document, Some(path)),
+                    "{word}: {recall:?}"
+                );
                 assert_eq!(recall.outcome, RecallOutcome::Complete);
                 let [first, last] = hit.source.lines.unwrap();
                 let file = fs::read_to_string(home.workspace().join(path)).unwrap();
-                let cited: Vec<&str> = file.lines().skip(first as usize - 1).take((last + 1 - first) as usize).collect();
+                let cited: Vec<&str> =
+                    file.lines().skip(first as usize - 1).take((last + 1 - first) as usize).collect();
                 assert!(cited.join("\n").contains(word), "the cited lines hold it: {first}-{last}");
             }
             provider.index_pending(&NoProgress).await.unwrap();
         }
         let daily = ask(&provider, "chough").await;
         assert_eq!(daily.hits[0].event_at.unwrap().to_string(), "2026-03-02T00:00:00Z", "a daily log is about its day");
-        let request = SearchRequest { group_by: Some(GroupBy::Document), ..SearchRequest::new(viewer(), "Birds was seen here") };
+        let request =
+            SearchRequest { group_by: Some(GroupBy::Document), ..SearchRequest::new(viewer(), "Birds was seen here") };
         let grouped = provider.search(request).await.unwrap();
         let mut paths: Vec<String> = grouped.hits.iter().filter_map(|hit| hit.source.path.clone()).collect();
         paths.sort();
@@ -48,12 +62,18 @@ async fn both_layouts_are_read() {
 #[tokio::test(flavor = "multi_thread")]
 async fn frontmatter_gives_title_tags_and_date() {
     let home = Home::new();
-    home.document("memory/trip.md", "---\ntitle: 去杭州\ntags: [travel, 旅行]\ndate: 2026-05-06\n---\n\nWe rented bicycles by the lake.\n");
+    home.document(
+        "memory/trip.md",
+        "---\ntitle: 去杭州\ntags: [travel, 旅行]\ndate: 2026-05-06\n---\n\nWe rented bicycles by the lake.\n",
+    );
     let provider = home.open().await;
     let request = SearchRequest { tags: vec!["旅行".into()], ..SearchRequest::new(viewer(), "bicycles") };
     let recall = provider.search(request).await.unwrap();
     let hit = &recall.hits[0];
-    assert_eq!((hit.title.as_deref(), hit.event_at.unwrap().to_string().as_str()), (Some("去杭州"), "2026-05-06T00:00:00Z"));
+    assert_eq!(
+        (hit.title.as_deref(), hit.event_at.unwrap().to_string().as_str()),
+        (Some("去杭州"), "2026-05-06T00:00:00Z")
+    );
     assert!(!hit.text.contains("tags:"), "frontmatter is no text: {}", hit.text);
     let other = SearchRequest { tags: vec!["home".into()], ..SearchRequest::new(viewer(), "bicycles") };
     assert!(provider.search(other).await.unwrap().hits.is_empty());
@@ -89,9 +109,14 @@ async fn the_next_search_sees_what_changed_on_disk() {
 async fn past_its_budget_a_search_says_that_documents_are_stale() {
     let home = Home::new();
     for number in 0..20 {
-        home.document(&format!("memory/page{number}.md"), format!("# Page {number}\n\nHere is marker{number}q and nothing else.\n"));
+        home.document(
+            &format!("memory/page{number}.md"),
+            format!("# Page {number}\n\nHere is marker{number}q and nothing else.\n"),
+        );
     }
-    let provider = home.open_with(|config| config.memory.search.documents_budget_ms = 0).await;
+    // By this clock the files are old: one that has just changed would be looked at again and again.
+    let clock = clock("2100-01-01T00:00:00Z");
+    let provider = home.open_at(|config| config.memory.search.documents_budget_ms = 0, clock).await;
     let recall = ask(&provider, "marker7q").await;
     assert_eq!((recall.outcome, recall.reason), (RecallOutcome::Degraded, Some(RecallReason::DocumentsStale)));
     // Each search takes in a little, so asking again comes to an end.

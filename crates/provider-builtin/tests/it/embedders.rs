@@ -6,7 +6,8 @@ use provider_builtin::{BuiltinProvider, ReindexTarget};
 
 use crate::support::{Home, add, ask, memory, texts, viewer};
 
-const TEXTS: [&str; 3] = ["The physician prescribed medicine for the cough", "The train leaves every ten minutes", "妈妈对海鲜过敏"];
+const TEXTS: [&str; 3] =
+    ["The physician prescribed medicine for the cough", "The train leaves every ten minutes", "妈妈对海鲜过敏"];
 
 async fn with(home: &Home, kind: EmbeddingKind) -> BuiltinProvider {
     home.open_with(|config| config.memory.embedding.kind = kind).await
@@ -32,7 +33,10 @@ async fn words_answer_until_the_vectors_are_made_anew() {
 
         let provider = with(&home, EmbeddingKind::Hash).await;
         let recall = ask(&provider, "medicine for the cough").await;
-        assert_eq!((recall.outcome, recall.reason), (RecallOutcome::Degraded, Some(RecallReason::VectorIndexUnavailable)));
+        assert_eq!(
+            (recall.outcome, recall.reason),
+            (RecallOutcome::Degraded, Some(RecallReason::VectorIndexUnavailable))
+        );
         assert_eq!(texts(&recall).first(), Some(&TEXTS[0]));
         assert_eq!(texts(&ask(&provider, "海鲜过敏").await).first(), Some(&TEXTS[2]));
         match rebuild {

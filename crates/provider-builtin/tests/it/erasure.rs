@@ -1,6 +1,8 @@
 //! Erasing leaves no byte of a text in any file of the home.
 
-use memory_core::{DeleteRequest, MemoryChanges, MemoryProvider, NewMemory, NoProgress, UpdateRequest, WriteItem, WriteOutcome};
+use memory_core::{
+    DeleteRequest, MemoryChanges, MemoryProvider, NewMemory, NoProgress, UpdateRequest, WriteItem, WriteOutcome,
+};
 use serde_json::json;
 
 use crate::support::{Home, add, any_file_holds, ask, memory, say, viewer, write};
@@ -27,7 +29,10 @@ async fn an_erased_memory_is_in_no_file() {
         }
         // The former state must go too.
         let changes = MemoryChanges { body: Some("now it says zyzzyvalater".into()), ..MemoryChanges::default() };
-        provider.update(UpdateRequest { viewer: viewer(), id: id.clone(), changes, expected_revision: None }).await.unwrap();
+        provider
+            .update(UpdateRequest { viewer: viewer(), id: id.clone(), changes, expected_revision: None })
+            .await
+            .unwrap();
         if indexed {
             provider.index_pending(&NoProgress).await.unwrap();
         }

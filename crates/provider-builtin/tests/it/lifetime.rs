@@ -2,7 +2,8 @@
 
 use memory_core::config::SecretPolicy;
 use memory_core::{
-    DeleteRequest, Item, ListRequest, ListSort, MemoryChanges, MemoryProvider, NewMemory, NoProgress, State, UpdateRequest, WriteItem, WriteOutcome,
+    DeleteRequest, Item, ListRequest, ListSort, MemoryChanges, MemoryProvider, NewMemory, NoProgress, State,
+    UpdateRequest, WriteItem, WriteOutcome,
 };
 
 use crate::support::{Home, add, any_file_holds, ask, clock, memory, texts, viewer, write};
@@ -22,7 +23,10 @@ async fn listed(provider: &dyn MemoryProvider, state: Option<State>, sort: ListS
 async fn an_expired_memory_is_no_longer_recalled() {
     let (home, clock) = (Home::new(), clock("2026-03-01T12:00:00Z"));
     let provider = home.open_at(|_| {}, clock.clone()).await;
-    let parking = NewMemory { expires_at: Some("2026-03-01T13:00:00Z".parse().unwrap()), ..memory("The car is parked on level three") };
+    let parking = NewMemory {
+        expires_at: Some("2026-03-01T13:00:00Z".parse().unwrap()),
+        ..memory("The car is parked on level three")
+    };
     add(&provider, parking).await;
     add(&provider, memory("The car is a small station wagon")).await;
     for indexed in [false, true] {
@@ -47,9 +51,15 @@ async fn lists_have_an_order() {
         clock.advance_seconds(60);
     }
     let changes = MemoryChanges { title: Some(Some("changed".into())), ..MemoryChanges::default() };
-    provider.update(UpdateRequest { viewer: viewer(), id: ids[0].clone(), changes, expected_revision: None }).await.unwrap();
+    provider
+        .update(UpdateRequest { viewer: viewer(), id: ids[0].clone(), changes, expected_revision: None })
+        .await
+        .unwrap();
     assert_eq!(listed(&provider, None, ListSort::Recent).await, ["first of all", "third time lucky", "second to none"]);
-    assert_eq!(listed(&provider, None, ListSort::Created).await, ["third time lucky", "second to none", "first of all"]);
+    assert_eq!(
+        listed(&provider, None, ListSort::Created).await,
+        ["third time lucky", "second to none", "first of all"]
+    );
     let history = provider.history(&viewer(), &ids[0]).await.unwrap();
     let times: Vec<String> = history.iter().map(|revision| revision.at.to_string()).collect();
     assert_eq!(times, ["2026-03-01T12:00:00Z", "2026-03-01T12:03:00Z"]);
@@ -74,9 +84,11 @@ async fn what_was_forgotten_can_be_brought_back() {
         assert_eq!(ask(&provider, "first cat").await.hits.len(), 1);
         provider.index_pending(&NoProgress).await.unwrap();
     }
-    let again = write(&provider, WriteItem::Memory(Box::new(memory("The password hint is the name of the first cat")))).await;
+    let again =
+        write(&provider, WriteItem::Memory(Box::new(memory("The password hint is the name of the first cat")))).await;
     assert_eq!((again.outcome, again.id), (WriteOutcome::Deduped, Some(id.clone())), "it is no longer refused");
-    let operations: Vec<String> = provider.history(&viewer(), &id).await.unwrap().into_iter().map(|it| it.operation).collect();
+    let operations: Vec<String> =
+        provider.history(&viewer(), &id).await.unwrap().into_iter().map(|it| it.operation).collect();
     assert_eq!(operations, ["created", "deleted", "restored"]);
 }
 
@@ -90,7 +102,8 @@ async fn secrets_are_redacted_refused_or_kept_as_configured() {
     ] {
         let home = Home::new();
         let provider = home.open_with(|config| config.memory.gateway.secrets = policy).await;
-        let result = write(&provider, WriteItem::Memory(Box::new(memory(&format!("the token is {key} for now"))))).await;
+        let result =
+            write(&provider, WriteItem::Memory(Box::new(memory(&format!("the token is {key} for now"))))).await;
         assert_eq!(result.outcome, outcome, "{policy:?}: {result:?}");
         assert!(!result.reason.unwrap_or_default().contains(&key));
         provider.index_pending(&NoProgress).await.unwrap();

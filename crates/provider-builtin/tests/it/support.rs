@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use memory_core::config::Config;
 use memory_core::{
-    Clock, ManualClock, MemoryProvider, NewMemory, NewMessage, Recall, Role, Scope, SearchRequest, SystemClock, Viewer, WriteItem, WriteRequest,
-    WriteResult,
+    Clock, ManualClock, MemoryProvider, NewMemory, NewMessage, Recall, Role, Scope, SearchRequest, SystemClock, Viewer,
+    WriteItem, WriteRequest, WriteResult,
 };
 use provider_builtin::{BuiltinConfig, BuiltinProvider};
 use tempfile::TempDir;

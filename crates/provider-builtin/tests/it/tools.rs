@@ -52,14 +52,27 @@ async fn five_tools_with_their_required_arguments() {
 async fn written_read_edited_and_found() {
     let home = Home::new();
     let provider = home.open().await;
-    let written = done(&provider, "write_memory", json!({"path": "2026-03-02.md", "content": "# Monday\n\nBought a kettle.\n"})).await;
-    assert_eq!((&written["path"], &written["file_existed"], &written["appended"]), (&json!("memory/2026-03-02.md"), &json!(false), &json!(false)));
-    let more = done(&provider, "write_memory", json!({"path": "2026-03-02.md", "content": "修好了水壶。\n", "append": true})).await;
+    let written =
+        done(&provider, "write_memory", json!({"path": "2026-03-02.md", "content": "# Monday\n\nBought a kettle.\n"}))
+            .await;
+    assert_eq!(
+        (&written["path"], &written["file_existed"], &written["appended"]),
+        (&json!("memory/2026-03-02.md"), &json!(false), &json!(false))
+    );
+    let more =
+        done(&provider, "write_memory", json!({"path": "2026-03-02.md", "content": "修好了水壶。\n", "append": true}))
+            .await;
     assert_eq!((&more["file_existed"], &more["appended"]), (&json!(true), &json!(true)));
     let read = done(&provider, "read_memory", json!({"path": "2026-03-02.md"})).await;
-    assert!(read["text"].as_str().unwrap().starts_with("# Monday\n\nBought a kettle.\n") && read["text"].as_str().unwrap().contains("修好了水壶。"));
+    assert!(
+        read["text"].as_str().unwrap().starts_with("# Monday\n\nBought a kettle.\n")
+            && read["text"].as_str().unwrap().contains("修好了水壶。")
+    );
     let part = done(&provider, "memory_get", json!({"path": "memory/2026-03-02.md", "from_line": 3, "lines": 1})).await;
-    assert_eq!((&part["text"], &part["start_line"], &part["end_line"], &part["truncated"]), (&json!("Bought a kettle."), &json!(3), &json!(3), &json!(true)));
+    assert_eq!(
+        (&part["text"], &part["start_line"], &part["end_line"], &part["truncated"]),
+        (&json!("Bought a kettle."), &json!(3), &json!(3), &json!(true))
+    );
 
     let hash = read["content_hash"].as_str().unwrap();
     let edit = |old: &str, new: &str, hash: &str| json!({"path": "2026-03-02.md", "old_text": old, "new_text": new, "expected_hash": hash});
@@ -74,7 +87,11 @@ async fn written_read_edited_and_found() {
     assert_eq!((&first["path"], &first["source"]), (&json!("memory/2026-03-02.md"), &json!("memory")), "{results}");
     let citation = first["citation"].as_str().unwrap();
     let (start, end) = (first["start_line"].as_u64().unwrap(), first["end_line"].as_u64().unwrap());
-    let expected = if start == end { format!("memory/2026-03-02.md#L{start}") } else { format!("memory/2026-03-02.md#L{start}-L{end}") };
+    let expected = if start == end {
+        format!("memory/2026-03-02.md#L{start}")
+    } else {
+        format!("memory/2026-03-02.md#L{start}-L{end}")
+    };
     assert_eq!(citation, expected);
     for key in ["id", "snippet", "score", "date"] {
         assert!(!first[key].is_null(), "{key}: {first}");
@@ -86,7 +103,8 @@ async fn an_edit_fits_exactly_once() {
     let provider = Home::new().open().await;
     done(&provider, "write_memory", json!({"path": "MEMORY.md", "content": "one fish\ntwo fish\n红鱼\n"})).await;
     let edit = |old: &str| json!({"path": "MEMORY.md", "old_text": old, "new_text": "bird"});
-    let (none, several) = (failed(&provider, "edit_memory", edit("shark")).await, failed(&provider, "edit_memory", edit("fish")).await);
+    let (none, several) =
+        (failed(&provider, "edit_memory", edit("shark")).await, failed(&provider, "edit_memory", edit("fish")).await);
     assert_ne!(none, several, "zero and several matches are told apart");
     failed(&provider, "edit_memory", edit("")).await;
     done(&provider, "edit_memory", edit("红鱼")).await;
@@ -104,8 +122,21 @@ async fn no_path_leads_out_of_the_workspace() {
     std::os::unix::fs::symlink(&outside, home.workspace().join("memory/link.md")).unwrap();
     std::os::unix::fs::symlink(home.path().parent().unwrap(), home.workspace().join("memory/folder")).unwrap();
     for path in [
-        "../outside.md", "../../outside.md", "memory/../../../outside.md", outside.to_str().unwrap(), "/etc/passwd", "link.md", "memory/link.md",
-        "memory/folder/outside.md", "memory/..", "", ".", "MEMORY.md\0.md", "memory/store.db", "~/x.md", "notes.txt",
+        "../outside.md",
+        "../../outside.md",
+        "memory/../../../outside.md",
+        outside.to_str().unwrap(),
+        "/etc/passwd",
+        "link.md",
+        "memory/link.md",
+        "memory/folder/outside.md",
+        "memory/..",
+        "",
+        ".",
+        "MEMORY.md\0.md",
+        "memory/store.db",
+        "~/x.md",
+        "notes.txt",
     ] {
         failed(&provider, "read_memory", json!({"path": path})).await;
         failed(&provider, "write_memory", json!({"path": path, "content": "taken over"})).await;
@@ -126,7 +157,10 @@ async fn results_are_limited_in_number_and_length() {
     assert_eq!(usual.len(), 10, "ten unless asked otherwise");
     assert!(usual.iter().all(|result| result["snippet"].as_str().unwrap().chars().count() <= 700));
     assert_eq!(results(&done(&provider, "memory_search", json!({"query": "puffin", "max_results": 3})).await).len(), 3);
-    assert_eq!(results(&done(&provider, "memory_search", json!({"query": "puffin", "maxResults": 99})).await).len(), 15);
+    assert_eq!(
+        results(&done(&provider, "memory_search", json!({"query": "puffin", "maxResults": 99})).await).len(),
+        15
+    );
     failed(&provider, "memory_search", json!({"query": "  "})).await;
     failed(&provider, "memory_search", json!({"query": 7})).await;
     failed(&provider, "memory_search", json!({"query": "puffin", "max_results": "many"})).await;
@@ -137,7 +171,8 @@ async fn secrets_do_not_reach_a_document() {
     let home = Home::new();
     let provider = home.open().await;
     let key = format!("ghp_{}", "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5");
-    let written = done(&provider, "write_memory", json!({"path": "MEMORY.md", "content": format!("token {key}\n")})).await;
+    let written =
+        done(&provider, "write_memory", json!({"path": "MEMORY.md", "content": format!("token {key}\n")})).await;
     assert!(written["note"].is_string(), "{written}");
     assert!(!std::fs::read_to_string(home.workspace().join("memory/MEMORY.md")).unwrap().contains(&key));
 }

@@ -20,7 +20,10 @@ async fn status_counts_what_is_there() {
     assert!(status.bytes["store"] > 0 && status.bytes["workspace"] > 0);
     provider.index_pending(&NoProgress).await.unwrap();
     let status = provider.status().await.unwrap();
-    assert_eq!((&status.index["lag"], &status.index["text"]["phase"], &status.index["vector"]["phase"]), (&0.into(), &"ready".into(), &"ready".into()));
+    assert_eq!(
+        (&status.index["lag"], &status.index["text"]["phase"], &status.index["vector"]["phase"]),
+        (&0.into(), &"ready".into(), &"ready".into())
+    );
     assert!(provider.health().await.ok);
 }
 
@@ -67,7 +70,8 @@ async fn a_long_backlog_is_told() {
     let items = (0..2_500)
         .map(|number| {
             let text = format!("message number {number}");
-            let message = memory_core::NewMessage::new(memory_core::Scope::default(), "s", memory_core::Role::User, text);
+            let message =
+                memory_core::NewMessage::new(memory_core::Scope::default(), "s", memory_core::Role::User, text);
             memory_core::WriteItem::Message(Box::new(message))
         })
         .collect();
