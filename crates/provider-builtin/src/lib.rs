@@ -26,4 +26,4 @@ pub use indexer::{IndexReport, ReindexTarget};
 pub use provider::BuiltinProvider;
 pub use records::RestoreReport;
 pub use status::{Statistics, Status};
-pub use workspace::{DocumentReport, DocumentWatch};
+pub use workspace::{DocumentReport, DocumentSink, DocumentWatch};

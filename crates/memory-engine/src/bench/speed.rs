@@ -132,7 +132,7 @@ pub async fn speed(memory: &Memory, items: usize, messages: bool, progress: &dyn
 fn item(number: usize, body: String, messages: bool) -> WriteItem {
     if messages {
         // Fifty messages a session, speakers taking turns.
-        let role = if number % 2 == 0 { Role::User } else { Role::Assistant };
+        let role = if number.is_multiple_of(2) { Role::User } else { Role::Assistant };
         let message = NewMessage::new(Scope::default(), format!("session {}", number / 50), role, body);
         WriteItem::Message(Box::new(message))
     } else {
@@ -204,7 +204,7 @@ impl TextMaker {
         let mut text = String::with_capacity(length + 16);
         while text.len() < length {
             text.push_str(&self.word());
-            text.push(if self.random() % 12 == 0 { '.' } else { ' ' });
+            text.push(if self.random().is_multiple_of(12) { '.' } else { ' ' });
         }
         text
     }

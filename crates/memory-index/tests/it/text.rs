@@ -214,7 +214,9 @@ fn equal_scores_come_in_the_order_of_their_keys_however_they_were_written() {
         let mut rowids: Vec<i64> = (1..=40).collect();
         while !rowids.is_empty() {
             let batch: Vec<IndexEntry> = (0..1 + numbers.below(6))
-                .filter_map(|_| (!rowids.is_empty()).then(|| rowids.swap_remove(numbers.below(rowids.len()))))
+                .map_while(
+                    |_| if rowids.is_empty() { None } else { Some(rowids.swap_remove(numbers.below(rowids.len()))) },
+                )
                 .map(|rowid| entry(rowid, "the same few words again"))
                 .collect();
             index.apply(&batch, &[], &mark(1)).unwrap();

@@ -57,7 +57,7 @@ pub(crate) fn memory_text(memory: &Memory) -> String {
     }
     text.push_str(&memory.body);
     for more in memory.place.iter().chain(&memory.keywords) {
-        text.push_str("\n");
+        text.push('\n');
         text.push_str(more);
     }
     text

@@ -139,13 +139,20 @@ fn confidence_of(candidate: &Candidate) -> f32 {
     covered.max(candidate.evidence.vector).max(lexical)
 }
 
+/// Hits, what each is made of, and why there are none if there are none.
+pub(crate) struct Finished {
+    pub(crate) hits: Vec<Hit>,
+    pub(crate) explained: Vec<BTreeMap<String, f64>>,
+    pub(crate) empty_reason: RecallReason,
+}
+
 /// Makes the answer from ranked candidates.
 pub(crate) fn finish(
     connection: &Connection,
     ranked: Vec<Ranked>,
     request: &SearchRequest,
     limit: usize,
-) -> Result<(Vec<Hit>, Vec<BTreeMap<String, f64>>, RecallReason)> {
+) -> Result<Finished> {
     let found_any = !ranked.is_empty();
     let mut hits = Vec::new();
     let mut explained = Vec::new();
@@ -171,8 +178,8 @@ pub(crate) fn finish(
         }
         hits.push(hit);
     }
-    let reason = if found_any { RecallReason::BelowThreshold } else { RecallReason::NoMatch };
-    Ok((hits, explained, reason))
+    let empty_reason = if found_any { RecallReason::BelowThreshold } else { RecallReason::NoMatch };
+    Ok(Finished { hits, explained, empty_reason })
 }
 
 fn rounded(value: f32) -> f64 {

@@ -43,6 +43,13 @@ struct Opened {
     vector_lost: bool,
 }
 
+/// What waits for the indexer, and what each arm finds.
+struct Found {
+    waiting: Vec<(u64, EntryKey)>,
+    text: TextFound,
+    vectors: Vec<(EntryKey, f32)>,
+}
+
 /// What the text arm finds.
 #[derive(Default)]
 struct TextFound {
@@ -82,14 +89,13 @@ impl Searcher {
                 TextFound::default()
             }
         };
-        let vector_found = self.search_vectors(&mut opened, &question).await;
+        let vectors = self.search_vectors(&mut opened, &question).await;
+        let found = Found { waiting, text: text_found, vectors };
 
         let this = self.clone();
         let (shared, asked, usable) = (question.clone(), request.clone(), opened.clone());
         let (mut gathered, tail) = blocking(move || {
-            this.store.read("search", |connection| {
-                this.collect(connection, &asked, &shared, &usable, (waiting, text_found, vector_found), now)
-            })
+            this.store.read("search", |connection| this.collect(connection, &asked, &shared, &usable, found, now))
         })
         .await?;
         self.complete_evidence(&mut gathered.candidates, &tail, &question, &opened, request).await?;
@@ -181,7 +187,7 @@ impl Searcher {
         request: &SearchRequest,
         question: &Question,
         opened: &Opened,
-        (waiting, text, vectors): (Vec<(u64, EntryKey)>, TextFound, Vec<(EntryKey, f32)>),
+        Found { waiting, text, vectors }: Found,
         now: Timestamp,
     ) -> Result<(Gathered, HashSet<EntryKey>)> {
         let scope_keys = request.viewer.readable_keys();

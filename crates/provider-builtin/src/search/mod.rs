@@ -73,7 +73,7 @@ impl Searcher {
         let limit = request.limit.clamp(1, MOST_HITS);
         let ranked = answer::rank(gathered.candidates, &request, self.settings.vector_floor);
         let (this, asked) = (self.clone(), request.clone());
-        let (hits, explained, empty_reason) =
+        let answer::Finished { hits, explained, empty_reason } =
             blocking(move || this.store.read("search", |connection| answer::finish(connection, ranked, &asked, limit)))
                 .await?;
         let outcome = answer::outcome(&hits, gathered.degraded, gathered.nothing_stored, empty_reason);

@@ -9,6 +9,9 @@ use crate::documents::safe_path::Workspace;
 use crate::provider::BuiltinProvider;
 use crate::store::Store;
 
+/// Takes the scope, the path and the content of one document.
+pub type DocumentSink<'a> = dyn FnMut(&Scope, &str, &[u8]) -> Result<()> + Send + 'a;
+
 /// Where imported files go, below the workspace.
 const IMPORTED: &str = "memory/imported";
 
@@ -61,11 +64,7 @@ impl BuiltinProvider {
 
     /// Hands every document of the scopes that `viewer` may read (of all scopes, when `None`) to `sink`: scope, path
     /// and content. Answers how many there were.
-    pub async fn export_documents(
-        &self,
-        viewer: Option<&Viewer>,
-        sink: &mut (dyn FnMut(&Scope, &str, &[u8]) -> Result<()> + Send),
-    ) -> Result<u64> {
+    pub async fn export_documents(&self, viewer: Option<&Viewer>, sink: &mut DocumentSink<'_>) -> Result<u64> {
         let viewer = viewer.cloned();
         let rows = self
             .read("export documents", move |connection| {

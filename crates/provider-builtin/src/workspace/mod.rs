@@ -16,6 +16,7 @@ use crate::config::BuiltinConfig;
 use crate::documents::hash_bytes;
 use crate::store::Store;
 
+pub use import::DocumentSink;
 pub use sync::DocumentReport;
 pub(crate) use tools::tool_definitions;
 pub use watching::DocumentWatch;

@@ -39,7 +39,7 @@ async fn an_erased_memory_is_in_no_file() {
         assert!(any_file_holds(&home.path(), b"zyzzyvabody").is_some(), "the search for bytes finds what is there");
         let request = DeleteRequest { viewer: viewer(), ids: vec![id.clone()], erase: true, dry_run: false };
         let report = provider.delete(request).await.unwrap();
-        assert_eq!(report.deleted, [id.clone()]);
+        assert_eq!(report.deleted, std::slice::from_ref(&id));
         assert!(!report.notes.is_empty(), "it says what was done");
         for canary in CANARIES.iter().chain(&["zyzzyvalater", "zyzzyvaid"]) {
             assert_eq!(any_file_holds(&home.path(), canary.as_bytes()), None, "{canary}, indexed {indexed}");
@@ -80,7 +80,7 @@ async fn what_was_forgotten_before_can_still_be_erased() {
     let request = |erase| DeleteRequest { viewer: viewer(), ids: vec![id.clone()], erase, dry_run: false };
     provider.delete(request(false)).await.unwrap();
     assert!(any_file_holds(&home.path(), b"zyzzyvabody").is_some(), "forgetting keeps what is needed to restore");
-    assert_eq!(provider.delete(request(true)).await.unwrap().deleted, [id.clone()]);
+    assert_eq!(provider.delete(request(true)).await.unwrap().deleted, std::slice::from_ref(&id));
     assert_eq!(any_file_holds(&home.path(), b"zyzzyvabody"), None);
     let restored = provider.restore(&viewer(), std::slice::from_ref(&id), false).await.unwrap();
     assert_eq!(restored.missing, [id]);

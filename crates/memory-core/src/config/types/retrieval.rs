@@ -43,7 +43,7 @@ impl Default for SearchConfig {
             vector_weight: 0.2,
             text_weight: 0.35,
             late_interaction_weight: 0.5,
-            candidates: 100,
+            candidates: 50,
             rerank: Rerank::Static,
             neighbors: 0,
             min_score: 0.0,
