@@ -13,6 +13,7 @@ impl Numbers {
     }
 
     /// The next number.
+    #[expect(clippy::should_implement_trait, reason = "a generator without an end is no iterator")]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
