@@ -127,8 +127,9 @@ impl Snapshot<'_> {
             .collect();
         if clauses.is_empty() || !rest.trim().is_empty() {
             let query = parser.parse_query(&rest).map_err(|error| refuse(error.to_string()))?;
-            // Words beside a prefix are as optional as they would be without it.
-            clauses.push((Occur::Should, query));
+            // What an `AND` joins to a prefix must be there too; other words are as optional as without it.
+            let joined = clauses.iter().any(|(occur, _)| *occur == Occur::Must) && expression.contains(" AND ");
+            clauses.push((if joined { Occur::Must } else { Occur::Should }, query));
         }
         Ok(Box::new(BooleanQuery::new(clauses)))
     }
@@ -239,22 +240,56 @@ impl Weighted {
 }
 
 /// Takes the words that end in `*` out of an expression: the parser knows prefixes only as the end of a phrase. A sign
-/// before the word says whether it must, or must not, be there.
+/// before the word, or an `AND` beside it, says whether it must, or must not, be there.
 fn split_prefixes(expression: &str) -> (Vec<(Occur, String)>, String) {
-    let (mut prefixes, mut rest) = (Vec::new(), Vec::new());
-    for word in expression.split_whitespace() {
-        let (occur, bare) = match word.split_at_checked(1) {
-            Some(("+", bare)) => (Occur::Must, bare),
-            Some(("-", bare)) => (Occur::MustNot, bare),
-            _ => (Occur::Should, word),
-        };
-        match bare.strip_suffix('*') {
-            Some(prefix) if !prefix.is_empty() && prefix.chars().all(char::is_alphanumeric) => {
-                prefixes.push((occur, prefix.to_lowercase()));
-            }
-            _ => rest.push(word),
+    let words: Vec<&str> = expression.split_whitespace().collect();
+    let (mut prefixes, mut rest): (Vec<(Occur, String)>, Vec<&str>) = (Vec::new(), Vec::new());
+    let mut after_prefix = false;
+    for (position, word) in words.iter().enumerate() {
+        let is_operator = matches!(*word, "AND" | "OR");
+        if after_prefix && is_operator {
+            after_prefix = false;
+            continue;
         }
+        let (sign, bare) = match word.split_at_checked(1) {
+            Some(("+", bare)) => (Some(Occur::Must), bare),
+            Some(("-", bare)) => (Some(Occur::MustNot), bare),
+            _ => (None, *word),
+        };
+        let prefix = bare.strip_suffix('*').filter(|it| !it.is_empty() && it.chars().all(char::is_alphanumeric));
+        let Some(prefix) = prefix else {
+            rest.push(word);
+            after_prefix = false;
+            continue;
+        };
+        let joined = rest.last() == Some(&"AND") || words.get(position + 1) == Some(&"AND");
+        rest.pop_if(|last| matches!(*last, "AND" | "OR"));
+        let occur = sign.unwrap_or(if joined { Occur::Must } else { Occur::Should });
+        prefixes.push((occur, prefix.to_lowercase()));
+        after_prefix = true;
     }
     let rest = if prefixes.is_empty() { expression.to_owned() } else { rest.join(" ") };
     (prefixes, rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefixes_leave_an_expression_that_can_be_read() {
+        let split = |expression| {
+            let (prefixes, rest) = split_prefixes(expression);
+            let prefixes: Vec<String> = prefixes.iter().map(|(occur, word)| format!("{occur:?} {word}")).collect();
+            (prefixes.join(", "), rest)
+        };
+        assert_eq!(split("gre*"), ("Should gre".into(), String::new()));
+        assert_eq!(split("Gre* OR tea"), ("Should gre".into(), "tea".into()));
+        assert_eq!(split("tea OR gre*"), ("Should gre".into(), "tea".into()));
+        assert_eq!(split("tea AND gre*"), ("Must gre".into(), "tea".into()));
+        assert_eq!(split("a* AND b* OR c"), ("Must a, Should b".into(), "c".into()));
+        assert_eq!(split("-gre* tea"), ("MustNot gre".into(), "tea".into()));
+        assert_eq!(split("\"green te\"* x"), (String::new(), "\"green te\"* x".into()));
+        assert_eq!(split("* OR"), (String::new(), "* OR".into()));
+    }
 }

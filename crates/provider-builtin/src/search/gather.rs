@@ -8,12 +8,13 @@ use memory_index::{
     EntryKey, EntryKind, LanceIndex, Question as TextQuestion, TantivyIndex, TextField, TextIndex, TextQuery,
     VectorIndex,
 };
-use memory_models::{EmbedCost, LateInteraction, QueryTokens};
+use memory_models::EmbedCost;
 use rusqlite::Connection;
 
 use super::Searcher;
 use super::candidate::Candidate;
-use super::load::{Admission, load, load_members, load_neighbours};
+use super::late::compare_tokens;
+use super::load::{Admission, load, load_members, load_neighbours, newest_entries};
 use super::question::{Question, filter_of_wholes};
 use super::tail::{SCAN_LIMIT, TAIL_LIMIT, TermStatistics, keep_promising, score_tail};
 use crate::blocking::blocking;
@@ -378,30 +379,7 @@ fn score_text(candidates: &mut [Candidate], tail: &HashSet<EntryKey>, index: &Ta
     Ok(())
 }
 
-/// The similarities of texts with a question: for each text, for each of its passages, for each token of the question.
-pub(super) fn compare_tokens(
-    texts: &[Vec<String>],
-    tokens: &QueryTokens,
-    interaction: &dyn LateInteraction,
-) -> Result<Vec<Vec<Vec<f32>>>> {
-    let passages: Vec<&str> = texts.iter().flatten().map(String::as_str).collect();
-    let mut similarities = interaction.similarities(tokens, &passages)?.into_iter();
-    Ok(texts.iter().map(|passages| similarities.by_ref().take(passages.len()).collect()).collect())
-}
-
 fn add_new(candidates: &mut Vec<Candidate>, more: Vec<Candidate>) {
     let mut known: HashSet<EntryKey> = candidates.iter().map(|candidate| candidate.entry).collect();
     candidates.extend(more.into_iter().filter(|candidate| known.insert(candidate.entry)));
-}
-
-/// The newest rows of every kind, when no index can be asked.
-fn newest_entries(connection: &Connection, limit: usize) -> Result<Vec<EntryKey>> {
-    let mut entries = Vec::new();
-    for (kind, table) in
-        [(EntryKind::Memory, "memories"), (EntryKind::Chunk, "chunks"), (EntryKind::Message, "messages")]
-    {
-        let rows = Store::newest_keys(connection, table, limit.saturating_sub(entries.len()))?;
-        entries.extend(rows.into_iter().map(|row| EntryKey::new(kind, row)));
-    }
-    Ok(entries)
 }

@@ -1,6 +1,9 @@
 //! Late interaction: for each token of the question the best match among the tokens of a text (Khattab and Zaharia,
 //! *ColBERT*, 2020), here over rows of a static table or states of a transformer.
 
+use memory_core::Result;
+use memory_models::{LateInteraction, QueryTokens};
+
 use super::candidate::{Candidate, Places};
 
 /// Two tokens with a cosine above this count as the same.
@@ -13,6 +16,17 @@ const NEIGHBOUR_TOKEN: f32 = 0.8;
 pub(super) struct Late {
     pub(super) own: Vec<f32>,
     pub(super) window: Vec<f32>,
+}
+
+/// The similarities of texts with a question: for each text, for each of its passages, for each token of the question.
+pub(super) fn compare_tokens(
+    texts: &[Vec<String>],
+    tokens: &QueryTokens,
+    interaction: &dyn LateInteraction,
+) -> Result<Vec<Vec<Vec<f32>>>> {
+    let passages: Vec<&str> = texts.iter().flatten().map(String::as_str).collect();
+    let mut similarities = interaction.similarities(tokens, &passages)?.into_iter();
+    Ok(texts.iter().map(|passages| similarities.by_ref().take(passages.len()).collect()).collect())
 }
 
 /// Over the bundled table. The weight of a query token is its inverse document frequency among the candidates.

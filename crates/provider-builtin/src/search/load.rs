@@ -145,3 +145,15 @@ pub(crate) fn load_neighbours(
     found.retain(|candidate| admission.admits(candidate));
     Ok(found)
 }
+
+/// The newest rows of every kind, when no index can be asked.
+pub(crate) fn newest_entries(connection: &Connection, limit: usize) -> Result<Vec<EntryKey>> {
+    let mut entries = Vec::new();
+    for (kind, table) in
+        [(EntryKind::Memory, "memories"), (EntryKind::Chunk, "chunks"), (EntryKind::Message, "messages")]
+    {
+        let rows = Store::newest_keys(connection, table, limit.saturating_sub(entries.len()))?;
+        entries.extend(rows.into_iter().map(|row| EntryKey::new(kind, row)));
+    }
+    Ok(entries)
+}

@@ -117,7 +117,7 @@ impl Searcher {
         let (weights, similarities) = blocking(move || {
             let tokens = interaction.prepare_query(&text)?;
             let weights: Vec<f32> = tokens.pieces().map(|(_, weight)| weight).collect();
-            Ok((weights, gather::compare_tokens(&texts, &tokens, interaction.as_ref())?))
+            Ok((weights, late::compare_tokens(&texts, &tokens, interaction.as_ref())?))
         })
         .await?;
         if weights.iter().all(|weight| *weight <= 0.0) {
