@@ -1,10 +1,9 @@
-//! What tests across crates share: homes, child processes, seeded numbers, and the scenarios that every provider fulfils.
+//! What tests across crates share: homes, child processes and seeded numbers.
 //!
 //! Everything is real: a real store in a temporary folder, the built binary, processes that really die.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, clippy::print_stdout)]
 
 mod child;
-pub mod conformance;
 mod files;
 mod home;
 mod numbers;

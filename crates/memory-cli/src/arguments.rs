@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use memory_core::{GroupBy, HitKind, ListSort, Relevance, SearchMode, State, Timestamp};
+use memory_engine::Chosen;
 use memory_engine::transfer::{ExportFormat, ImportFormat};
 use serde::de::DeserializeOwned;
 
@@ -115,6 +116,9 @@ pub(crate) enum Command {
     /// Show and check providers
     #[command(subcommand)]
     Provider(ProviderCommand),
+    /// List, trust, check and begin providers in libraries of third parties
+    #[command(subcommand)]
+    Plugin(PluginCommand),
     /// List, check and install embedding models
     #[command(subcommand)]
     Model(ModelCommand),
@@ -413,10 +417,64 @@ pub(crate) enum ConfigCommand {
 pub(crate) enum ProviderCommand {
     /// What exists, what is in use
     List,
-    /// Ask a provider how it is doing
+    /// Write, recall and forget once at a provider, and say what is wrong
     Check {
         /// Its name; default the one in use
         name: Option<String>,
+    },
+    /// Show what waits to be handed to the external provider
+    Queue(QueueArguments),
+    /// Compare both sides: shows what one has and the other lacks, and reconciles with --yes
+    Sync {
+        /// Show the differences (the default without --yes)
+        #[arg(long, conflicts_with = "yes")]
+        dry_run: bool,
+    },
+}
+
+/// `memory provider queue`
+#[derive(Debug, Args)]
+pub(crate) struct QueueArguments {
+    /// Try it again now: its number, or all
+    #[arg(long, value_name = "NUMBER|all", value_parser = chosen, conflicts_with = "drop")]
+    pub(crate) retry: Option<Chosen>,
+    /// Give it up: shows what would be lost, and removes it with --yes
+    #[arg(long, value_name = "NUMBER|all", value_parser = chosen)]
+    pub(crate) drop: Option<Chosen>,
+    /// The most entries to show
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub(crate) limit: u64,
+}
+
+/// `memory plugin …`
+#[derive(Debug, Subcommand)]
+pub(crate) enum PluginCommand {
+    /// The plugins that are installed, and which of them are trusted
+    List,
+    /// Trust a plugin as it is now: shows path, version and hash, and asks, or acts with --yes
+    Trust {
+        /// Its name
+        name: String,
+    },
+    /// Take the trust in a plugin back
+    Untrust {
+        /// Its name
+        name: String,
+    },
+    /// Load a plugin and examine it; runs its code
+    Check {
+        /// The name of an installed plugin, or the folder of one under development
+        #[arg(value_name = "NAME|DIR")]
+        plugin: PathBuf,
+    },
+    /// Write a plugin to begin with, in Rust
+    New {
+        /// The folder to write; its last part is the name of the plugin
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+        /// Where the plugin-sdk is: a folder, or the address of a git repository; default the registry
+        #[arg(long, value_name = "PATH|URL")]
+        sdk: Option<String>,
     },
 }
 
@@ -432,11 +490,20 @@ pub(crate) enum ModelCommand {
     },
     /// Check a model and copy it into the home
     Install {
-        /// Its directory
+        /// Its directory; with --from-hub its name there, OWNER/NAME
         path: PathBuf,
         /// The name to install it under; default the name of the directory
         #[arg(long)]
         name: Option<String>,
+        /// Fetch it from a hub over the network
+        #[arg(long)]
+        from_hub: bool,
+        /// The branch, tag or commit on the hub
+        #[arg(long, default_value = "main", requires = "from_hub")]
+        revision: String,
+        /// The address of the hub
+        #[arg(long, value_name = "URL", default_value = memory_models::DEFAULT_HUB, requires = "from_hub")]
+        hub: String,
     },
 }
 
@@ -472,6 +539,14 @@ fn export_format(name: &str) -> ExportFormat {
         "json" => ExportFormat::Json,
         "markdown" => ExportFormat::Markdown,
         _ => ExportFormat::Ndjson,
+    }
+}
+
+/// The number of a delivery, or `all`.
+fn chosen(text: &str) -> Result<Chosen, String> {
+    match text {
+        "all" => Ok(Chosen::All),
+        number => number.parse().map(Chosen::Number).map_err(|_| "write a number of the list, or all".to_owned()),
     }
 }
 

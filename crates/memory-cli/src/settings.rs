@@ -45,8 +45,16 @@ impl Settings {
         Ok(Self { loaded, viewer, viewer_is_named, yes: global.yes })
     }
 
-    /// Opens the memory.
+    /// Opens the memory. Someone waits for the command: closing takes no longer than a call does.
     pub(crate) async fn open(&self) -> Result<Memory> {
+        let mut loaded = self.loaded.clone();
+        let external = &mut loaded.config.memory.external;
+        external.shutdown_timeout = external.shutdown_timeout.min(external.timeout);
+        Memory::open(&loaded, Arc::new(SystemClock)).await
+    }
+
+    /// Opens the memory for work that may take its time to hand things over.
+    pub(crate) async fn open_patiently(&self) -> Result<Memory> {
         Memory::open(&self.loaded, Arc::new(SystemClock)).await
     }
 

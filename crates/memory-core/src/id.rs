@@ -24,6 +24,43 @@ impl Id {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// The id by which something of another system is known here: a UUID keeps its 128 bits, a ULID itself, and any other
+    /// name becomes the first 128 bits of its SHA-256. The same name has the same id everywhere.
+    pub fn of_foreign(name: &str) -> Self {
+        if let Ok(id) = name.parse::<Self>() {
+            return id;
+        }
+        let bits = uuid_bits(name).unwrap_or_else(|| {
+            let digest = <sha2::Sha256 as sha2::Digest>::digest(name.as_bytes());
+            digest.iter().take(16).fold(0, |bits, byte| bits << 8 | u128::from(*byte))
+        });
+        Self(ulid::Ulid::from(bits).to_string())
+    }
+
+    /// The same 128 bits in the form of a UUID.
+    pub fn to_uuid(&self) -> String {
+        let bits = ulid::Ulid::from_string(&self.0).map(u128::from).unwrap_or_default();
+        let hex = format!("{bits:032x}");
+        let mut uuid = String::with_capacity(36);
+        for (position, digit) in hex.chars().enumerate() {
+            if matches!(position, 8 | 12 | 16 | 20) {
+                uuid.push('-');
+            }
+            uuid.push(digit);
+        }
+        uuid
+    }
+}
+
+/// The bits of a UUID written with or without hyphens.
+fn uuid_bits(text: &str) -> Option<u128> {
+    let hyphens_fit = text.len() == 32
+        || text.len() == 36 && text.char_indices().all(|(at, c)| (c == '-') == matches!(at, 8 | 13 | 18 | 23));
+    let digits: String = text.chars().filter(|c| *c != '-').collect();
+    (hyphens_fit && digits.len() == 32 && digits.chars().all(|c| c.is_ascii_hexdigit()))
+        .then(|| u128::from_str_radix(&digits, 16).ok())
+        .flatten()
 }
 
 impl fmt::Display for Id {

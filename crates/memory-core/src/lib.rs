@@ -8,6 +8,7 @@ mod error;
 mod fence;
 mod filter;
 mod id;
+mod layers;
 mod memory;
 mod progress;
 mod provider;
@@ -18,11 +19,16 @@ mod secret;
 mod time;
 mod write;
 
-pub use engine::Engine;
+pub use engine::{
+    Conversation, ConversationSettings, Courier, CourierReport, Delivery, DeliveryQueue, DeliveryState, DeliveryWork,
+    Engine, EngineBuilder, External, Link, LiveEngine, NewDelivery, Prefetch, Sanitise, TurnKind, TurnOutcome,
+    TurnRecord, VolatileQueue, raw_user_text,
+};
 pub use error::{Error, ErrorKind, ErrorStatus, Result};
 pub use fence::{FENCE_TAG, fence, fence_hits, strip_fences};
 pub use filter::Filter;
 pub use id::{ID_LENGTH, Id, IdGenerator, IdPrefix, SHORTEST_PREFIX};
+pub use layers::{GuardPolicy, Guarded, Sleeper, SystemSleeper};
 pub use memory::{
     Attributes, Chunk, Compression, Document, Memory, MemoryKind, Message, Origin, Relevance, Role, State,
 };

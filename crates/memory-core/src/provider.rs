@@ -48,6 +48,8 @@ pub struct Capability {
     pub history: bool,
     /// Takes whole turns of a conversation.
     pub sync_turn: bool,
+    /// Writes what a request marked as repeated has under one external id only once.
+    pub idempotent: bool,
     /// Works without a network.
     pub offline: bool,
     /// The most items in one write.
@@ -66,7 +68,7 @@ pub struct SessionContext {
 }
 
 /// One turn of a conversation: what the user said and what the agent answered.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Turn {
     /// Whose conversation it is, and the session it is part of.
     pub viewer: Viewer,
@@ -77,6 +79,12 @@ pub struct Turn {
     /// When the user spoke; default now.
     #[serde(default)]
     pub at: Option<crate::Timestamp>,
+    /// A foreign id; a second turn with the same one in the same session is the same turn.
+    #[serde(default)]
+    pub external_id: Option<String>,
+    /// The turn may have been taken before, and the answer was lost: it is looked for before it is written again.
+    #[serde(default)]
+    pub repeated: bool,
 }
 
 /// A tool that a provider offers to an agent.

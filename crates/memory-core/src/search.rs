@@ -161,6 +161,9 @@ pub enum RecallReason {
 pub struct Source {
     /// The provider.
     pub provider: String,
+    /// Other providers that have the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also_in: Vec<String>,
     /// The file, for documents.
     pub path: Option<String>,
     /// First and last line, from 1, inclusive.

@@ -1,6 +1,6 @@
 //! What is written, and what became of it.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{Attributes, MemoryKind, Origin, Relevance, Role, Scope, Timestamp, Viewer};
 
@@ -88,6 +88,22 @@ impl NewMessage {
     }
 }
 
+impl From<crate::Message> for NewMessage {
+    /// The message as it would be written anew, without its id and place.
+    fn from(message: crate::Message) -> Self {
+        Self {
+            scope: message.scope,
+            session_id: message.session_id,
+            role: message.role,
+            speaker: message.speaker,
+            content: message.content,
+            created_at: Some(message.created_at),
+            external_id: message.external_id,
+            attrs: message.attrs,
+        }
+    }
+}
+
 /// One thing to write.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -106,6 +122,9 @@ pub struct WriteRequest {
     pub items: Vec<WriteItem>,
     /// Write even what a tombstone refuses or what is a near-duplicate.
     pub force: bool,
+    /// The request may have been carried out before, and its answer was lost: what is there under its external id is not
+    /// written again.
+    pub repeated: bool,
 }
 
 /// What became of one thing written.
@@ -157,30 +176,46 @@ pub struct WriteReport {
     pub items: Vec<WriteResult>,
 }
 
-/// Changes to one memory. Fields that are `None` stay as they are; an inner `None` clears the field.
+/// Changes to one memory. Fields that are `None` stay as they are; an inner `None` clears the field. In JSON a field that is
+/// not there stays, and `null` clears it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MemoryChanges {
     /// A new text.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
     /// A new title.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub title: Option<Option<String>>,
     /// A new category.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub category: Option<Option<String>>,
     /// New labels, all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tags: Option<Vec<String>>,
     /// New keywords, all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub keywords: Option<Vec<String>>,
     /// A new relevance.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub relevance: Option<Relevance>,
     /// A new event time.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub event_at: Option<Option<Timestamp>>,
     /// A new expiry.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "given")]
     pub expires_at: Option<Option<Timestamp>>,
     /// Attributes to set; `null` removes one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub attrs: Option<Attributes>,
     /// Pin or unpin.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pinned: Option<bool>,
+}
+
+/// Reads a field that is there: `null` clears, and only a field that is not there leaves things as they are.
+fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<Option<T>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
 }
 
 /// Changes one memory.
@@ -224,4 +259,18 @@ pub struct DeleteReport {
     /// What erasure did and could not do, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_survive_json_and_clearing_is_not_leaving_alone() {
+        let changes = MemoryChanges { title: Some(None), category: Some(Some("c".into())), ..MemoryChanges::default() };
+        let json = serde_json::to_value(&changes).unwrap();
+        assert_eq!(json, serde_json::json!({"title": null, "category": "c"}));
+        assert_eq!(serde_json::from_value::<MemoryChanges>(json).unwrap(), changes);
+        assert_eq!(serde_json::from_str::<MemoryChanges>("{}").unwrap(), MemoryChanges::default());
+    }
 }

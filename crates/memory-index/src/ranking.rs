@@ -38,9 +38,23 @@ impl Best {
 
     /// Offers an entry.
     pub(crate) fn offer(&mut self, score: f32, key: u64) {
-        self.worst_first.push(Reverse(Ranked { score, key }));
-        if self.worst_first.len() > self.limit {
-            self.worst_first.pop();
+        self.take(Ranked { score, key });
+    }
+
+    /// Takes over what another list has kept.
+    pub(crate) fn merge(&mut self, other: Self) {
+        for Reverse(ranked) in other.worst_first {
+            self.take(ranked);
+        }
+    }
+
+    fn take(&mut self, ranked: Ranked) {
+        if self.worst_first.len() < self.limit {
+            self.worst_first.push(Reverse(ranked));
+        } else if let Some(mut worst) = self.worst_first.peek_mut()
+            && ranked > worst.0
+        {
+            *worst = Reverse(ranked);
         }
     }
 

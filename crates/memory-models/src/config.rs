@@ -58,6 +58,8 @@ pub struct EmbedderConfig {
     pub model: String,
     /// `openai`: the width to ask the service for; `hash`: the width. Unset: what the model gives.
     pub dimensions: Option<usize>,
+    /// `openai`: how many texts one call carries at most; unset: 64.
+    pub batch: Option<usize>,
     /// `openai`: seconds one call may take; unset: 60.
     pub timeout_seconds: Option<u64>,
 }
@@ -95,6 +97,9 @@ fn open_ai(config: &EmbedderConfig) -> Result<OpenAiEmbedder> {
     };
     let mut service = OpenAiConfig::new(base, config.key.clone(), config.model.clone());
     service.dimensions = config.dimensions;
+    if let Some(batch) = config.batch {
+        service.batch_texts = batch.max(1);
+    }
     if let Some(seconds) = config.timeout_seconds {
         service.timeout = Duration::from_secs(seconds.max(1));
     }

@@ -11,7 +11,7 @@ use crate::embedder::{Embedder, Purpose};
 use crate::transformer::{Pooling, SETTINGS_FILE, Settings, TextTemplate, TransformerEmbedder, TransformerOptions};
 
 /// The files of a model that are copied, when they exist.
-const FILES: &[&str] = &[
+pub(crate) const FILES: &[&str] = &[
     "config.json",
     "model.safetensors",
     "tokenizer.json",

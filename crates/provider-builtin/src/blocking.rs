@@ -3,7 +3,7 @@
 use memory_core::{Error, Result};
 
 /// Runs `work` on a thread that may block.
-pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
     match tokio::task::spawn_blocking(work).await {
         Ok(answer) => answer,
         Err(error) => Err(Error::unexpected("a background task stopped before it answered").with_source(error)),

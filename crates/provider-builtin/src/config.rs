@@ -136,6 +136,7 @@ fn embedder(config: &EmbeddingConfig) -> EmbedderConfig {
         key: config.api_key.clone(),
         model: config.model.clone(),
         dimensions: (config.dimensions > 0).then_some(config.dimensions),
+        batch: Some(config.batch),
         ..EmbedderConfig::default()
     }
 }

@@ -226,7 +226,7 @@ impl BuiltinProvider {
         let viewer = Viewer::user(DOCTOR, DOCTOR);
         let scope = Scope { user: DOCTOR.to_owned(), space: DOCTOR.to_owned(), owner: Owner::User };
         let memory = NewMemory::new(scope, format!("The doctor wrote this as {mark} 医生的检查"));
-        let request = WriteRequest { items: vec![WriteItem::Memory(Box::new(memory))], force: true };
+        let request = WriteRequest { items: vec![WriteItem::Memory(Box::new(memory))], force: true, repeated: false };
         let written = self.write(request).await?;
         let id = written.items.into_iter().next().and_then(|item| item.id);
         let id = id.ok_or_else(|| Error::unexpected("the written memory has no id"))?;

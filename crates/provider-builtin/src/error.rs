@@ -3,7 +3,7 @@
 use memory_core::{Error, ErrorKind};
 
 /// Maps an error of SQLite met while doing `operation`.
-pub(crate) fn from_sqlite(operation: &'static str, error: rusqlite::Error) -> Error {
+pub fn from_sqlite(operation: &'static str, error: rusqlite::Error) -> Error {
     use rusqlite::ErrorCode;
     let code = error.sqlite_error_code();
     let (kind, message, hint) = match code {

@@ -16,6 +16,7 @@ mod projection;
 mod provider;
 mod records;
 pub mod search;
+pub mod sqlite;
 mod status;
 mod store;
 mod workspace;

@@ -170,6 +170,7 @@ impl MemoryProvider for BuiltinProvider {
             erase: true,
             history: true,
             sync_turn: true,
+            idempotent: true,
             offline: matches!(
                 self.config().embedder.kind,
                 memory_models::EmbedderKind::Static
@@ -226,18 +227,22 @@ impl MemoryProvider for BuiltinProvider {
         let scope = turn.viewer.conversation()?;
         let session = turn.viewer.session.clone().unwrap_or_else(|| memory_core::DEFAULT_NAME.to_owned());
         let at = turn.at.unwrap_or_else(|| self.clock().now());
-        let items = [(Role::User, &turn.user_text), (Role::Assistant, &turn.assistant_text)]
+        let external_id = |role: &str| turn.external_id.as_ref().map(|id| format!("{id}/{role}"));
+        let items = [(Role::User, "user", &turn.user_text), (Role::Assistant, "assistant", &turn.assistant_text)]
             .into_iter()
             // Text that was recalled into the prompt is not remembered a second time.
-            .map(|(role, text)| (role, strip_fences(text)))
-            .filter(|(_, text)| !text.trim().is_empty())
-            .map(|(role, text)| {
-                let message =
-                    NewMessage { created_at: Some(at), ..NewMessage::new(scope.clone(), session.clone(), role, text) };
+            .map(|(role, name, text)| (role, name, strip_fences(text)))
+            .filter(|(_, _, text)| !text.trim().is_empty())
+            .map(|(role, name, text)| {
+                let message = NewMessage {
+                    created_at: Some(at),
+                    external_id: external_id(name),
+                    ..NewMessage::new(scope.clone(), session.clone(), role, text)
+                };
                 WriteItem::Message(Box::new(message))
             })
             .collect();
-        self.write(WriteRequest { items, force: false }).await.map(|_| ())
+        self.write(WriteRequest { items, force: false, repeated: false }).await.map(|_| ())
     }
 
     async fn prefetch(&self, viewer: &Viewer, query: &str) -> Result<Option<String>> {

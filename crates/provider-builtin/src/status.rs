@@ -75,7 +75,10 @@ impl BuiltinProvider {
                     Some(viewer) => Some(Store::known_scope_numbers(connection, &viewer.readable_keys())?),
                     None => None,
                 };
-                Ok((Store::statistics(connection, scopes.as_deref())?, this.index_account(connection)?))
+                let now = this.clock().now();
+                let session = viewer.as_ref().and_then(|viewer| viewer.session.as_deref());
+                let counts = Store::statistics(connection, scopes.as_deref(), session, now)?;
+                Ok((counts, this.index_account(connection)?))
             })
             .await?;
         let lessons = counts.by.get("kind").and_then(|kinds| kinds.get("lesson")).copied().unwrap_or(0);

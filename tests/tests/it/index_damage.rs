@@ -180,3 +180,33 @@ async fn flipped_bits_do_no_harm() {
         }
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_newest_state_of_the_vectors_is_noticed_and_made_again() {
+    let home = indexed().await;
+    let folder = files_below(&home.path().join("index/vector"));
+    let versions =
+        |files: &[PathBuf]| files.iter().filter(|file| file.extension().is_some_and(|e| e == "manifest")).count();
+    assert!(versions(&folder) > 0);
+    // An older state alone opens as if nothing were missing: one memory would have no vector, and nobody would know.
+    let before: Vec<PathBuf> = folder;
+    home.json(&["add", "The saxophone is at the repair shop"]);
+    let memory = home.open().await;
+    memory.builtin.as_ref().unwrap().index_pending(&NoProgress).await.unwrap();
+    memory.engine.shutdown().await.unwrap();
+    let added: Vec<PathBuf> = files_below(&home.path().join("index/vector"))
+        .into_iter()
+        .filter(|file| file.extension().is_some_and(|e| e == "manifest") && !before.contains(file))
+        .collect();
+    assert!(!added.is_empty(), "a change makes a new state");
+    for file in added {
+        fs::remove_file(file).unwrap();
+    }
+    assert_eq!(home.json(&["search", "saxophone"])["outcome"], "degraded");
+    let memory = home.open().await;
+    memory.builtin.as_ref().unwrap().index_pending(&NoProgress).await.unwrap();
+    let recall = search(&memory, "saxophone").await;
+    assert_eq!(recall.outcome, RecallOutcome::Complete, "{recall:?}");
+    assert!(recall.hits[0].scores.contains_key("vector"), "{recall:?}");
+    memory.engine.shutdown().await.unwrap();
+}

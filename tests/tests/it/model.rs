@@ -119,7 +119,7 @@ impl Run {
     async fn write(&mut self, count: usize) -> &'static str {
         let texts: Vec<(String, String)> = (0..count).map(|_| self.model.text(&mut self.numbers)).collect();
         let items = texts.iter().map(|(_, text)| item(text)).collect();
-        let report = self.memory.engine.write(WriteRequest { items, force: true }).await.unwrap();
+        let report = self.memory.engine.write(WriteRequest { items, force: true, repeated: false }).await.unwrap();
         for (result, (word, text)) in report.items.into_iter().zip(texts) {
             assert_eq!(result.outcome, WriteOutcome::Stored, "{text}: {result:?}");
             self.model.memories.insert(result.id.unwrap(), Expected { word, text, state: State::Active });
@@ -135,7 +135,7 @@ impl Run {
         let id = self.numbers.pick(&active).clone();
         let text = self.model.memories[&id].text.clone();
         let items = vec![item(&text), item(&format!("  {text}  "))];
-        let report = self.memory.engine.write(WriteRequest { items, force: false }).await.unwrap();
+        let report = self.memory.engine.write(WriteRequest { items, force: false, repeated: false }).await.unwrap();
         for result in report.items {
             assert_eq!((result.outcome, result.id.as_ref()), (WriteOutcome::Deduped, Some(&id)), "{text}");
         }
@@ -147,7 +147,12 @@ impl Run {
             return "nothing forgotten";
         }
         let text = self.numbers.pick(&self.model.forgotten).clone();
-        let report = self.memory.engine.write(WriteRequest { items: vec![item(&text)], force: false }).await.unwrap();
+        let report = self
+            .memory
+            .engine
+            .write(WriteRequest { items: vec![item(&text)], force: false, repeated: false })
+            .await
+            .unwrap();
         assert_eq!(report.items[0].outcome, WriteOutcome::Rejected, "{text}");
         "write what was forgotten"
     }
@@ -212,7 +217,7 @@ impl Run {
         let text = format!("someone said {}", self.model.word());
         let message = NewMessage::new(Scope::default(), "talk", Role::User, text.clone());
         let items = vec![WriteItem::Message(Box::new(message))];
-        let report = self.memory.engine.write(WriteRequest { items, force: false }).await.unwrap();
+        let report = self.memory.engine.write(WriteRequest { items, force: false, repeated: false }).await.unwrap();
         self.model.messages.push((report.items[0].id.clone().unwrap(), text));
         "say"
     }

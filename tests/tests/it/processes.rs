@@ -112,13 +112,14 @@ async fn write(home: &Home, writer: usize, writes: usize) {
     let memory = home.open().await;
     let message =
         NewMessage::new(memory_core::Scope::default(), "shared", Role::User, format!("hello from writer {writer}"));
-    let request = WriteRequest { items: vec![WriteItem::Message(Box::new(message))], force: false };
+    let request = WriteRequest { items: vec![WriteItem::Message(Box::new(message))], force: false, repeated: false };
     assert_eq!(memory.engine.write(request).await.unwrap().items[0].outcome, WriteOutcome::Stored);
     for number in 0..writes {
         let text = text_of(writer, number);
         // Texts that differ by a number are no duplicates of one another, so nothing is forced.
         let item = WriteItem::Memory(Box::new(NewMemory::new(memory_core::Scope::default(), text.clone())));
-        let report = memory.engine.write(WriteRequest { items: vec![item], force: false }).await.unwrap();
+        let report =
+            memory.engine.write(WriteRequest { items: vec![item], force: false, repeated: false }).await.unwrap();
         assert_eq!(report.items[0].outcome, WriteOutcome::Stored, "{:?}", report.items[0]);
         if number % 50 == 0 {
             let recall = memory.engine.search(SearchRequest::new(Viewer::default(), text.clone())).await.unwrap();

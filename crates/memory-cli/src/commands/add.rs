@@ -19,7 +19,8 @@ pub(super) async fn add(context: &Context<'_>, arguments: AddArguments) -> Resul
     }
     let memory =
         new_memory(NewMemory::new(context.viewer().writable()?, body), arguments.fields, arguments.external_id);
-    let request = WriteRequest { items: vec![WriteItem::Memory(Box::new(memory))], force: arguments.force };
+    let request =
+        WriteRequest { items: vec![WriteItem::Memory(Box::new(memory))], force: arguments.force, repeated: false };
     let memory = context.open().await?;
     let result = memory
         .engine
@@ -44,7 +45,9 @@ pub(super) async fn add(context: &Context<'_>, arguments: AddArguments) -> Resul
             (WriteOutcome::Superseded, None) => {
                 context.output.line(&format!("{} {id}{remark}", style.good("stored")))?
             }
-            (WriteOutcome::Queued, _) => context.output.line(&format!("queued {id}{remark}"))?,
+            (WriteOutcome::Queued, _) => {
+                context.output.line(&format!("{} {id}{remark}", style.label("queued")))?;
+            }
             (WriteOutcome::Rejected, _) => {
                 let reason = result.reason.as_deref().unwrap_or("the store refused it");
                 context.output.error(&Error::invalid(format!("not stored: {reason}")));
@@ -55,7 +58,7 @@ pub(super) async fn add(context: &Context<'_>, arguments: AddArguments) -> Resul
         }
     }
     catch_up(&memory).await;
-    memory.engine.shutdown().await?;
+    context.close(&memory).await?;
     Ok(if result.outcome == WriteOutcome::Rejected { Exit::Failed } else { Exit::Done })
 }
 

@@ -1,15 +1,23 @@
 //! `memory doctor`
 
+use memory_core::DeliveryQueue;
+use memory_engine::{DoctorCheck, DoctorReport, Memory};
+
 use super::Context;
+use super::provider::round_trip;
 use crate::exit::{Exit, Stop};
 use crate::settings::builtin;
 
 /// Tries everything once and explains each finding in a line.
 pub(super) async fn doctor(context: &Context<'_>, fix: bool) -> Result<Exit, Stop> {
     let memory = context.open().await?;
-    let checked = builtin(&memory, "doctor")?.doctor(fix).await;
+    let mut report = match (&memory.builtin, memory.engine.external()) {
+        (None, Some(_)) => DoctorReport { ok: true, checks: Vec::new() },
+        _ => builtin(&memory, "doctor")?.doctor(fix).await?,
+    };
+    report.checks.extend(external(context, &memory).await?);
+    report.ok = report.checks.iter().all(|check| check.ok);
     memory.engine.shutdown().await?;
-    let report = checked?;
     let output = context.output;
     if output.json {
         output.value(&report)?;
@@ -28,4 +36,21 @@ pub(super) async fn doctor(context: &Context<'_>, fix: bool) -> Result<Exit, Sto
         output.line(&format!("\n{summary}"))?;
     }
     Ok(if report.ok { Exit::Done } else { Exit::Failed })
+}
+
+/// A round trip at the external provider, and the queue to it, in the modes that have one.
+async fn external(context: &Context<'_>, memory: &Memory) -> Result<Vec<DoctorCheck>, Stop> {
+    let (Some(provider), Some(queue)) = (memory.engine.external(), &memory.queue) else { return Ok(Vec::new()) };
+    let report = round_trip(context, provider.as_ref()).await;
+    let round_trip =
+        DoctorCheck { name: report.name, ok: report.ok, message: report.message, fix: report.hints.into_iter().next() };
+    let trouble = queue.trouble().await?;
+    let (waiting, _) = queue.count().await?;
+    let queue = DoctorCheck {
+        name: "queue".to_owned(),
+        ok: trouble.is_none(),
+        message: trouble.unwrap_or_else(|| format!("{waiting} wait")),
+        fix: Some("see `memory provider queue`".to_owned()),
+    };
+    Ok(vec![round_trip, queue])
 }

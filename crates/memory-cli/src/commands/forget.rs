@@ -16,7 +16,7 @@ pub(super) async fn forget(context: &Context<'_>, arguments: ForgetArguments) ->
     let items = memory.engine.get(&viewer, &arguments.ids.ids).await?.items;
     let request = DeleteRequest { viewer, ids: arguments.ids.ids, erase: arguments.erase, dry_run };
     let deleted = memory.engine.delete(request).await;
-    memory.engine.shutdown().await?;
+    context.close(&memory).await?;
     let report = deleted?;
     let output = context.output;
     if output.json {

@@ -19,7 +19,7 @@ pub(super) async fn import(context: &Context<'_>, arguments: ImportArguments) ->
         dry_run: arguments.dry_run,
         force: arguments.force,
     };
-    let memory = context.open().await?;
+    let memory = context.open_patiently().await?;
     let progress = context.output.progress();
     let report = transfer::import(&memory, &options, &progress).await?;
     let mut unindexed = None;
@@ -30,7 +30,7 @@ pub(super) async fn import(context: &Context<'_>, arguments: ImportArguments) ->
         }
         unindexed = store.index_pending(&progress).await?.skipped;
     }
-    memory.engine.shutdown().await?;
+    context.close(&memory).await?;
     drop(progress);
     if context.output.json {
         context.output.value(&report)?;

@@ -14,6 +14,7 @@ mod import;
 mod init;
 mod list;
 mod model;
+mod plugin;
 mod provider;
 mod reindex;
 mod restore;
@@ -23,7 +24,7 @@ mod update;
 
 use std::io::Read;
 
-use memory_core::{Error, ErrorKind, Viewer};
+use memory_core::{DeliveryQueue, Error, ErrorKind, Viewer};
 use memory_engine::Memory;
 
 use crate::arguments::{Arguments, Command};
@@ -40,6 +41,27 @@ pub(crate) struct Context<'a> {
 impl Context<'_> {
     async fn open(&self) -> Result<Memory, Error> {
         self.settings.open().await
+    }
+
+    /// Opens it for work that may take its time to hand things over.
+    async fn open_patiently(&self) -> Result<Memory, Error> {
+        self.settings.open_patiently().await
+    }
+
+    /// Closes the memory: hands over what is due within the budget, and says what waits.
+    async fn close(&self, memory: &Memory) -> Result<(), Error> {
+        memory.engine.shutdown().await?;
+        if let Some(queue) = &memory.queue {
+            let (waiting, refused) = queue.count().await?;
+            let provider = queue.provider();
+            if waiting > 0 {
+                self.output.note(&format!("{waiting} in the queue to {provider}, handed over when it answers"));
+            }
+            if refused > 0 {
+                self.output.note(&format!("{provider} refused {refused}: see `memory provider queue`"));
+            }
+        }
+        Ok(())
     }
 
     fn viewer(&self) -> &Viewer {
@@ -84,6 +106,7 @@ pub(crate) async fn run(arguments: Arguments, output: &Output) -> Result<Exit, S
         Command::Bench(command) => bench::bench(&context, &command).await,
         Command::Config(command) => config::config(&context, &command),
         Command::Provider(command) => provider::provider(&context, &command).await,
+        Command::Plugin(command) => plugin::plugin(&context, &command).await,
         Command::Model(command) => model::model(&context, command).await,
         // Answered before the configuration is read.
         Command::Completions(_) | Command::Man => Ok(Exit::Done),

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use memory_core::Error;
+use memory_core::{Error, SafeUrl};
+use memory_models::HubModel;
 use serde_json::json;
 
 use super::Context;
@@ -10,13 +11,20 @@ use crate::arguments::ModelCommand;
 use crate::exit::{Exit, Stop};
 use crate::output::{bytes, page};
 
-/// Lists, checks and installs embedding models. Nothing is fetched: a model is a directory on this machine.
+/// Lists, checks and installs embedding models. A model is a directory on this machine, unless a hub is named.
 pub(super) async fn model(context: &Context<'_>, command: ModelCommand) -> Result<Exit, Stop> {
     let models = context.settings.loaded.home.join("models");
     match command {
         ModelCommand::List => list(context, &models),
         ModelCommand::Check { path } => check(context, &models, path).await,
-        ModelCommand::Install { path, name } => install(context, models, path, name).await,
+        ModelCommand::Install { path, name, from_hub, revision, hub } => {
+            if from_hub {
+                let repository = path.to_string_lossy().into_owned();
+                let model = HubModel { repository, revision, hub: SafeUrl::new(hub) };
+                return fetch(context, &models, &model, name).await;
+            }
+            install(context, models, path, name).await
+        }
     }
 }
 
@@ -73,7 +81,18 @@ async fn install(context: &Context<'_>, models: PathBuf, path: PathBuf, name: Op
         })?;
         memory_models::install(&path, &models, &name)
     });
-    let target = target.await?;
+    installed(context, &target.await?)
+}
+
+async fn fetch(context: &Context<'_>, models: &Path, model: &HubModel, name: Option<String>) -> Result<Exit, Stop> {
+    let name = name.unwrap_or_else(|| model.short_name().to_owned());
+    let progress = context.output.progress();
+    let target = model.install(models, &name, &progress).await?;
+    drop(progress);
+    installed(context, &target)
+}
+
+fn installed(context: &Context<'_>, target: &Path) -> Result<Exit, Stop> {
     if context.output.json {
         context.output.value(&json!({"path": target}))?;
     } else {

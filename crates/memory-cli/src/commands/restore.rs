@@ -20,6 +20,10 @@ pub(super) async fn restore(context: &Context<'_>, arguments: RestoreArguments) 
         for id in &report.restored {
             output.line(&format!("{} {id}", output.style.good(word)))?;
         }
+        if let Some(queue) = memory.queue.as_ref().filter(|_| !report.dry_run && !report.restored.is_empty()) {
+            let provider = queue.provider();
+            output.hint(&format!("it is back here; `memory provider sync --yes` brings it back to {provider} too"));
+        }
         if !report.missing.is_empty() {
             let error =
                 not_found(&report.missing).with_hint("see what can be restored with `memory list --state deleted`");

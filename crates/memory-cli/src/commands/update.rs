@@ -45,7 +45,7 @@ pub(super) async fn update(context: &Context<'_>, arguments: UpdateArguments) ->
     }
     let request = UpdateRequest { viewer: context.viewer().clone(), id, changes, expected_revision: revision };
     let written = memory.engine.update(request).await;
-    memory.engine.shutdown().await?;
+    context.close(&memory).await?;
     let result = written?;
     let rejected = result.outcome == WriteOutcome::Rejected;
     if context.output.json {
@@ -56,7 +56,8 @@ pub(super) async fn update(context: &Context<'_>, arguments: UpdateArguments) ->
     } else {
         let id = result.id.as_deref().unwrap_or("–");
         context.output.text(&preview_text(context, &preview))?;
-        context.output.line(&format!("{} {id}", context.output.style.good("changed")))?;
+        let word = if result.outcome == WriteOutcome::Queued { "queued the change of" } else { "changed" };
+        context.output.line(&format!("{} {id}", context.output.style.good(word)))?;
     }
     Ok(if rejected { Exit::Failed } else { Exit::Done })
 }

@@ -4,7 +4,9 @@
 mod change;
 mod configuration;
 mod errors;
+mod external;
 mod moving;
+mod plugin;
 mod recall;
 mod support;
 mod upkeep;

@@ -2,7 +2,9 @@
 //! from it; no other place names a variable.
 
 use super::Kind;
-use super::types::{DocumentLayout, EmbeddingKind, EngineMode, InjectScope, LifecyclePreset, Rerank, SecretPolicy};
+use super::types::{
+    DocumentLayout, EmbeddingKind, EngineMode, InjectScope, LifecyclePreset, Mem0Dialect, Rerank, SecretPolicy,
+};
 
 /// One thing that can be configured.
 #[derive(Debug, Clone, Copy)]
@@ -88,6 +90,7 @@ pub(super) const DOTENV_FIRST: Key = key(
 pub(super) const LARGEST: u64 = 1_000_000_000;
 const COUNT: Kind = Kind::Integer { minimum: 0, maximum: LARGEST };
 const POSITIVE: Kind = Kind::Integer { minimum: 1, maximum: LARGEST };
+const SECONDS: Kind = Kind::Number { minimum: 0.001, maximum: 86_400.0 };
 const SHARE: Kind = Kind::Number { minimum: 0.0, maximum: 1.0 };
 
 /// Every key, in the order of the example file.
@@ -144,6 +147,35 @@ pub const KEYS: &[Key] = &[
         Kind::Number { minimum: 0.001, maximum: 3600.0 },
         "Seconds to wait for an answer of the external provider.",
     ),
+    key("memory.external.initialize_timeout", SECONDS, "Seconds the external provider may take to get ready."),
+    key("memory.external.shutdown_timeout", SECONDS, "Seconds closing may take to hand over what waits."),
+    key("memory.external.idle_timeout", SECONDS, "Seconds without a turn after which a session counts as ended."),
+    key(
+        "memory.external.retries",
+        Kind::Integer { minimum: 0, maximum: 20 },
+        "How often a call that may succeed later is tried again at once.",
+    ),
+    key(
+        "memory.external.concurrency",
+        Kind::Integer { minimum: 1, maximum: 1024 },
+        "How many calls of the external provider may be under way at once.",
+    ),
+    key(
+        "memory.external.breaker_failures",
+        Kind::Integer { minimum: 1, maximum: 1000 },
+        "After so many failures in a row the external provider is left alone for a while.",
+    ),
+    key("memory.external.breaker_cooldown", SECONDS, "Seconds of that while; then one call is tried."),
+    key(
+        "memory.external.allowed_plugins",
+        Kind::IdList,
+        "Plugins that may be used; empty means any that is trusted. In the variable, separated by commas.",
+    ),
+    key(
+        "memory.external.require_trust",
+        Kind::Flag,
+        "Whether a plugin must have been trusted with `memory plugin trust` before it is loaded.",
+    ),
     key(
         "memory.external.openjiuwen.kv_type",
         Kind::Choice(&["shelve", "sqlite", "memory"]),
@@ -159,13 +191,27 @@ pub const KEYS: &[Key] = &[
     key("memory.external.mem0.user_id", Kind::Id, "The user at Mem0; empty means the user of the request.")
         .variables(&["MEM0_USER_ID"]),
     key("memory.external.mem0.agent_id", Kind::Id, "The agent at Mem0.").variables(&["MEM0_AGENT_ID"]),
+    key("memory.external.mem0.app_id", Kind::Id, "The application at Mem0."),
+    key("memory.external.mem0.run_id", Kind::Id, "The run at Mem0; empty means the session of the request."),
     key(
         "memory.external.mem0.base_url",
         Kind::Url,
         "The address of a self-hosted Mem0; empty means the hosted service.",
     )
     .variables(&["MEM0_BASE_URL"]),
+    key(
+        "memory.external.mem0.dialect",
+        Kind::Choice(Mem0Dialect::NAMES),
+        "Which interface Mem0 speaks: that of the hosted platform, of the self-hosted server, or whichever answers.",
+    ),
     key("memory.external.mem0.rerank", Kind::Flag, "Whether Mem0 ranks its answers once more."),
+    key(
+        "memory.external.mem0.infer",
+        Kind::Flag,
+        "Whether Mem0 extracts facts from turns of a conversation; otherwise it keeps their text.",
+    ),
+    key("memory.external.mem0.threshold", SHARE, "Hits of Mem0 below this score, on its scale, are left out."),
+    key("memory.external.mem0.event_timeout", SECONDS, "Seconds to wait until an addition to Mem0 is real."),
     key("memory.external.openviking.endpoint", Kind::Url, "The address of the OpenViking server.")
         .variables(&["OPENVIKING_ENDPOINT"]),
     key("memory.external.openviking.api_key", Kind::Secret, "The key of the OpenViking server.")
@@ -173,6 +219,21 @@ pub const KEYS: &[Key] = &[
     key("memory.external.openviking.account", Kind::Id, "The account at OpenViking.")
         .variables(&["OPENVIKING_ACCOUNT"]),
     key("memory.external.openviking.user", Kind::Id, "The user at OpenViking.").variables(&["OPENVIKING_USER"]),
+    key(
+        "memory.external.openviking.peer",
+        Kind::Id,
+        "The peer at OpenViking whose memories are kept apart; empty means none.",
+    ),
+    key(
+        "memory.external.openviking.threshold",
+        SHARE,
+        "Hits of OpenViking below this score, on its scale, are left out.",
+    ),
+    key(
+        "memory.external.openviking.commit_timeout",
+        SECONDS,
+        "Seconds to wait until OpenViking has extracted memories from a session.",
+    ),
     // dreaming
     key("memory.dreaming.agent.enabled", Kind::Flag, "Whether conversations are consolidated in the background.")
         .variables(&["DREAMING_AGENT_ENABLED"]),
@@ -237,7 +298,11 @@ pub const KEYS: &[Key] = &[
     ),
     key("memory.embedding.query_prefix", Kind::Text, "Put before a question, for models that want it."),
     key("memory.embedding.passage_prefix", Kind::Text, "Put before a stored text, for models that want it."),
-    key("memory.embedding.batch", Kind::Integer { minimum: 1, maximum: 4096 }, "How many texts are embedded at once."),
+    key(
+        "memory.embedding.batch",
+        Kind::Integer { minimum: 1, maximum: 4096 },
+        "How many texts one call carries, for kind openai.",
+    ),
     // llm
     key("memory.llm.api_base", Kind::Url, "The address of an OpenAI-compatible chat endpoint.")
         .variables(&["LLM_API_BASE"])

@@ -35,6 +35,8 @@ pub enum Kind {
     Secret,
     /// Several credentials.
     SecretList,
+    /// Several names or ids.
+    IdList,
     /// An `http` or `https` address.
     Url,
     /// `HOST:PORT`.
@@ -74,6 +76,7 @@ impl Kind {
             Self::Choice(names) => format!("one of {}", names.join(", ")),
             Self::Secret => "a key (a text)".into(),
             Self::SecretList => "a list of keys (texts)".into(),
+            Self::IdList => "a list of ids (texts)".into(),
             Self::Url => "an address such as http://host:port/path".into(),
             Self::Listen => "an address such as 127.0.0.1:8930".into(),
             Self::Path => "a path (a text)".into(),
@@ -82,7 +85,7 @@ impl Kind {
     }
 
     pub(super) const fn is_list(&self) -> bool {
-        matches!(self, Self::SecretList | Self::PathList)
+        matches!(self, Self::SecretList | Self::IdList | Self::PathList)
     }
 
     /// Whether a number or a date in YAML has to be quoted for this kind.
@@ -93,6 +96,7 @@ impl Kind {
                 | Self::Id
                 | Self::Secret
                 | Self::SecretList
+                | Self::IdList
                 | Self::Url
                 | Self::Listen
                 | Self::Path
@@ -117,8 +121,7 @@ impl Kind {
             Self::Url => is_url(trimmed).then(|| Value::from(trimmed)).ok_or(DoesNotFit),
             Self::Listen => is_listen(trimmed).then(|| Value::from(trimmed)).ok_or(DoesNotFit),
             Self::Path => resolve_path(trimmed, base).map(Value::from).ok_or(DoesNotFit),
-            Self::SecretList => self.read_list(trimmed.split(',').map(str::trim), base),
-            Self::PathList => self.read_list(trimmed.split(',').map(str::trim), base),
+            Self::SecretList | Self::IdList | Self::PathList => self.read_list(trimmed.split(',').map(str::trim), base),
         }
     }
 
@@ -128,7 +131,11 @@ impl Kind {
         items: impl Iterator<Item = &'t str>,
         base: Base<'_>,
     ) -> Result<Value, DoesNotFit> {
-        let item_kind = if *self == Self::PathList { Self::Path } else { Self::Secret };
+        let item_kind = match self {
+            Self::PathList => Self::Path,
+            Self::IdList => Self::Id,
+            _ => Self::Secret,
+        };
         let values: Result<Vec<Value>, DoesNotFit> =
             items.filter(|item| !item.trim().is_empty()).map(|item| item_kind.read_text(item, base)).collect();
         values.map(Value::from)

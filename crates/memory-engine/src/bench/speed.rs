@@ -74,7 +74,7 @@ pub async fn speed(memory: &Memory, items: usize, messages: bool, progress: &dyn
                 item(written + number, body, messages)
             })
             .collect();
-        memory.engine.write(WriteRequest { items, force: true }).await?;
+        memory.engine.write(WriteRequest { items, force: true, repeated: false }).await?;
         written += count;
         progress.advance(count as u64);
     }
@@ -88,7 +88,7 @@ pub async fn speed(memory: &Memory, items: usize, messages: bool, progress: &dyn
     for number in 0..SINGLE_WRITES.min(items) {
         let item = item(items + number, text.next(), messages);
         let begin = Instant::now();
-        memory.engine.write(WriteRequest { items: vec![item], force: true }).await?;
+        memory.engine.write(WriteRequest { items: vec![item], force: true, repeated: false }).await?;
         writes.push(begin.elapsed().as_secs_f64() * 1000.0);
     }
     builtin.index_pending(progress).await?;

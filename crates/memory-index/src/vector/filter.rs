@@ -3,7 +3,16 @@
 use lancedb::expr::{DfExpr, col, contains, lit};
 
 use super::rows::{AT, CATEGORY, KEY, KIND, SCOPE, SESSION, TAGS, tag_mark};
-use crate::entry::{EntryKey, IndexFilter};
+use crate::entry::{EntryKey, EntryKind, IndexFilter};
+
+/// The kinds that have vectors. Asking for all of them is asking for none.
+const KINDS: [EntryKind; 3] = [EntryKind::Memory, EntryKind::Message, EntryKind::Chunk];
+
+/// `filter` without a condition on kinds that every row meets: the engine would read a column of all rows for it.
+pub(super) fn simplified(filter: &IndexFilter) -> IndexFilter {
+    let any_kind = KINDS.iter().all(|kind| filter.kinds.contains(kind));
+    IndexFilter { kinds: if any_kind { Vec::new() } else { filter.kinds.clone() }, ..filter.clone() }
+}
 
 /// The condition that `filter` puts on a row.
 pub(super) fn condition(filter: &IndexFilter) -> DfExpr {

@@ -1,9 +1,7 @@
-//! The vector index on lancedb. Small tables are scanned in memory, larger ones through an IVF index.
+//! The vector index on lancedb. Tables that fit are scanned in memory, larger ones through an IVF index.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{PoisonError, RwLock};
 
 use arrow_array::{RecordBatch, RecordBatchIterator};
 use arrow_schema::{DataType, SchemaRef};
@@ -15,27 +13,24 @@ use lancedb::{Connection, DistanceType, Table};
 use memory_core::{Error, ErrorKind, Result};
 
 use super::fault::{fault, guarded};
-use super::filter::{condition, is_one_of};
+use super::filter::{condition, is_one_of, simplified};
 use super::maintenance::{compact, index_names, probes, prune, renew_indices};
-use super::resident::{Resident, dot};
-use super::rows::{AT, CATEGORY, KEY, REVISION, SCOPE, SESSION, TAGS, VECTOR, batch, components, keys, schema};
+use super::residence::Residence;
+use super::rows::{KEY, REVISION, VECTOR, batch, components, keys, schema};
+use super::vectors::dot;
 use super::{MAX_VECTOR_LIMIT, VectorIndex};
 use crate::entry::{EntryKey, IndexEntry, IndexFilter};
 use crate::ranking::Best;
 
 const TABLE: &str = "entries";
-/// A table of up to this many rows is loaded by the first search: that is faster than asking the engine.
-const LOADED_AT_ONCE: usize = 20_000;
-/// A larger one, up to this many rows, is loaded when a second search finds it unchanged.
-const RESIDENT_ROWS: usize = 131_072;
-/// Nothing is loaded whose vectors take more memory than this.
-const RESIDENT_BYTES: usize = 64 << 20;
+/// The column that the engine adds to what it finds. Not asking for it makes the engine warn at every search.
+const DISTANCE: &str = "_distance";
 /// Keys in one condition.
 const KEYS_AT_ONCE: usize = 500;
 
 /// Names the format of the vector index: part of every fingerprint.
 pub fn vector_format() -> &'static str {
-    "vector-1-f16"
+    "vector-2-f32"
 }
 
 /// A vector index in a directory.
@@ -44,12 +39,7 @@ pub struct LanceIndex {
     dimensions: usize,
     schema: SchemaRef,
     table: Table,
-    /// The most rows that are kept in memory.
-    resident_rows: usize,
-    /// All rows and the version of the table they are the state of.
-    resident: RwLock<Option<(u64, Resident)>>,
-    /// The version of the table that the last search saw.
-    seen: AtomicU64,
+    residence: Residence,
     /// Lets one caller at a time change the table; the engine resolves conflicts with other processes.
     writing: tokio::sync::Mutex<()>,
 }
@@ -99,8 +89,19 @@ impl LanceIndex {
 
     /// Keeps at most `rows` rows in memory; with 0 every search goes to the files.
     pub fn with_resident_rows(mut self, rows: usize) -> Self {
-        self.resident_rows = rows;
+        self.residence.limit(rows);
         self
+    }
+
+    /// Keeps the vectors of at most `rows` rows in memory as they are, and one byte a component of more rows.
+    pub fn with_exact_rows(mut self, rows: usize) -> Self {
+        self.residence.limit_exact(rows);
+        self
+    }
+
+    /// How many rows are in memory now. A search that finds a large table unchanged has it loaded in the background.
+    pub fn rows_in_memory(&self) -> usize {
+        self.residence.rows()
     }
 
     async fn new(directory: &Path, dimensions: usize, schema: SchemaRef, table: Table) -> Result<Self> {
@@ -116,9 +117,7 @@ impl LanceIndex {
             dimensions,
             schema,
             table,
-            resident_rows: RESIDENT_ROWS,
-            resident: RwLock::new(None),
-            seen: AtomicU64::new(0),
+            residence: Residence::new(dimensions),
             writing: tokio::sync::Mutex::new(()),
         })
     }
@@ -131,37 +130,6 @@ impl LanceIndex {
         Ok((snapshot, version))
     }
 
-    /// Answers from memory, if the table at `version` is there.
-    fn ask_memory<T>(&self, version: u64, ask: impl FnOnce(&Resident) -> T) -> Option<T> {
-        match &*self.resident.read().unwrap_or_else(PoisonError::into_inner) {
-            Some((held, resident)) if *held == version => Some(ask(resident)),
-            _ => None,
-        }
-    }
-
-    /// Loads the table at `version` into memory, if that is worth it; says whether it is there now.
-    async fn load(&self, table: &Table, version: u64) -> Result<bool> {
-        let rows = table.count_rows(None).await.map_err(fault)?;
-        let quiet = self.seen.swap(version, Ordering::Relaxed) == version;
-        let bytes = rows.saturating_mul(self.dimensions * size_of::<f32>());
-        if rows > self.resident_rows || bytes > RESIDENT_BYTES || (rows > LOADED_AT_ONCE && !quiet) {
-            self.forget();
-            return Ok(false);
-        }
-        let columns = [KEY, REVISION, AT, SCOPE, SESSION, CATEGORY, TAGS, VECTOR];
-        let mut stream = table.query().select(Select::columns(&columns)).execute().await.map_err(fault)?;
-        let mut resident = Resident::new(self.dimensions);
-        while let Some(batch) = stream.try_next().await.map_err(fault)? {
-            resident.load(&batch)?;
-        }
-        *self.resident.write().unwrap_or_else(PoisonError::into_inner) = Some((version, resident));
-        Ok(true)
-    }
-
-    fn forget(&self) {
-        *self.resident.write().unwrap_or_else(PoisonError::into_inner) = None;
-    }
-
     async fn search_table(
         &self,
         table: &Table,
@@ -170,11 +138,12 @@ impl LanceIndex {
         limit: usize,
     ) -> Result<Vec<(EntryKey, f32)>> {
         let rows = table.count_rows(None).await.map_err(fault)?;
+        let filter = &simplified(filter);
         let query = table
             .query()
             .only_if_expr(condition(filter))
             .limit(limit)
-            .select(Select::columns(&[KEY, VECTOR]))
+            .select(Select::columns(&[KEY, VECTOR, DISTANCE]))
             .nearest_to(vector)
             .and_then(|query| {
                 query.column(VECTOR).distance_type(DistanceType::Dot).minimum_nprobes(probes(rows, filter))
@@ -257,21 +226,8 @@ impl LanceIndex {
                 .when_not_matched_insert_all();
             commits.push(merge.execute(Box::new(reader)).await.map_err(fault)?.version);
         }
-        self.follow(before, &commits, &rows, &deletes);
+        self.residence.follow(before, &commits, &rows, &deletes);
         Ok(())
-    }
-
-    /// Keeps the rows in memory up to date after own changes, unless another process changed something in between.
-    fn follow(&self, before: u64, commits: &[u64], rows: &[&IndexEntry], deletes: &[EntryKey]) {
-        let mut held = self.resident.write().unwrap_or_else(PoisonError::into_inner);
-        let alone = commits.iter().zip(before + 1..).all(|(commit, expected)| *commit == expected);
-        match &mut *held {
-            Some((version, resident)) if *version == before && alone => {
-                resident.apply(rows, deletes);
-                *version = before + commits.len() as u64;
-            }
-            _ => *held = None,
-        }
     }
 }
 
@@ -290,15 +246,16 @@ impl VectorIndex for LanceIndex {
         }
         guarded(&self.directory, async {
             let (table, version) = self.latest().await?;
-            let ask = || self.ask_memory(version, |rows| rows.search(vector, filter, limit));
-            if let Some(hits) = ask() {
+            if let Some(hits) = self.residence.search(version, vector, filter, limit).await? {
                 return Ok(hits);
             }
             // Another search may replace the rows in memory between loading and asking.
-            match self.load(&table, version).await?.then(ask).flatten() {
-                Some(hits) => Ok(hits),
-                None => self.search_table(&table, vector, filter, limit).await,
+            if self.residence.load(&self.directory, &table, version).await?
+                && let Some(hits) = self.residence.search(version, vector, filter, limit).await?
+            {
+                return Ok(hits);
             }
+            self.search_table(&table, vector, filter, limit).await
         })
         .await
     }
@@ -310,7 +267,7 @@ impl VectorIndex for LanceIndex {
         }
         guarded(&self.directory, async {
             let (table, version) = self.latest().await?;
-            match self.ask_memory(version, |rows| rows.score(vector, keys)) {
+            match self.residence.score(version, vector, keys) {
                 Some(scores) => Ok(scores),
                 None => self.score_in_table(&table, vector, keys).await,
             }
@@ -335,6 +292,10 @@ impl VectorIndex for LanceIndex {
             prune(&self.table, Duration::hours(1), false).await
         })
         .await
+    }
+
+    async fn version(&self) -> Result<u64> {
+        guarded(&self.directory, async { Ok(self.latest().await?.1) }).await
     }
 
     async fn purge(&self) -> Result<()> {

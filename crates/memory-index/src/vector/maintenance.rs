@@ -1,14 +1,14 @@
 //! Keeping the vector table small and quick: search structures, joined files, dropped states.
 
 use lancedb::index::Index;
-use lancedb::index::scalar::BTreeIndexBuilder;
+use lancedb::index::scalar::{BTreeIndexBuilder, BitmapIndexBuilder};
 use lancedb::index::vector::IvfFlatIndexBuilder;
 use lancedb::table::{CompactionOptions, Duration, OptimizeAction, OptimizeOptions};
 use lancedb::{DistanceType, Table};
 use memory_core::Result;
 
 use super::fault::fault;
-use super::rows::{KEY, VECTOR};
+use super::rows::{KEY, KIND, SCOPE, VECTOR};
 use crate::entry::IndexFilter;
 
 /// From this many rows on a table gets an IVF index; fewer train no useful one.
@@ -16,12 +16,21 @@ const INDEXED_ROWS: usize = 20_000;
 /// Name of the IVF index, followed by the number of rows it was trained on.
 const VECTOR_INDEX: &str = "vector_at_";
 const KEY_INDEX: &str = "key_order";
+const SCOPE_INDEX: &str = "scope_rows";
+const KIND_INDEX: &str = "kind_rows";
+/// Rows of one partition of the IVF index, about.
+const PARTITION_ROWS: usize = 4_096;
+/// So few partitions are always looked into.
+const FEWEST_PROBES: usize = 20;
 
-/// How many partitions to look into. Partitions number about the square root of the rows; the share grows when a
-/// filter leaves few rows in each.
+fn partitions(rows: usize) -> usize {
+    (rows / PARTITION_ROWS).max(1)
+}
+
+/// How many partitions to look into: a share of them, larger when a filter leaves few rows in each.
 pub(super) fn probes(rows: usize, filter: &IndexFilter) -> usize {
-    let share = if filter.is_scope_only() { 8 } else { 4 };
-    (rows.isqrt() / share).max(20)
+    let share = if filter.is_scope_only() { 12 } else { 4 };
+    (partitions(rows) / share).max(FEWEST_PROBES)
 }
 
 /// The names of all search structures.
@@ -40,10 +49,19 @@ pub(super) async fn renew_indices(table: &Table) -> Result<()> {
         let index = Index::BTree(BTreeIndexBuilder::default());
         table.create_index(&[KEY], index).name(KEY_INDEX.to_owned()).execute().await.map_err(fault)?;
     }
+    // Every search asks for scopes, many for kinds. Without these the column of a million rows is read each time.
+    for (column, name) in [(SCOPE, SCOPE_INDEX), (KIND, KIND_INDEX)] {
+        if !names.iter().any(|known| known == name) {
+            let index = Index::Bitmap(BitmapIndexBuilder::default());
+            table.create_index(&[column], index).name(name.to_owned()).execute().await.map_err(fault)?;
+        }
+    }
     let trained_on = |name: &String| name.strip_prefix(VECTOR_INDEX)?.parse::<usize>().ok();
     let newest = names.iter().filter_map(trained_on).max();
     if newest.is_none_or(|trained| rows >= trained.saturating_mul(2)) {
-        let index = IvfFlatIndexBuilder::default().distance_type(DistanceType::Dot);
+        let index = IvfFlatIndexBuilder::default()
+            .distance_type(DistanceType::Dot)
+            .num_partitions(u32::try_from(partitions(rows)).unwrap_or(u32::MAX));
         let name = format!("{VECTOR_INDEX}{rows}");
         table.create_index(&[VECTOR], Index::IvfFlat(index)).name(name).execute().await.map_err(fault)?;
         for old in names.iter().filter(|name| trained_on(name).is_some()) {

@@ -2,10 +2,13 @@
 
 mod fault;
 mod filter;
+mod groups;
 mod lance_index;
 mod maintenance;
+mod residence;
 mod resident;
 mod rows;
+mod vectors;
 
 use async_trait::async_trait;
 use memory_core::Result;
@@ -38,6 +41,10 @@ pub trait VectorIndex: Send + Sync {
 
     /// How many entries there are.
     async fn count(&self) -> Result<u64>;
+
+    /// The number of its newest state. It grows with every change: one smaller than a number seen before means that newer
+    /// states were lost.
+    async fn version(&self) -> Result<u64>;
 
     /// Maintenance: joins small files, drops states older than an hour, and builds or renews the search structure that
     /// larger tables need. Call it now and then, never inside a search.

@@ -1,68 +1,90 @@
-//! All rows of a small table in memory: an exact scan of ten thousand vectors takes about a millisecond.
+//! All rows of a table in memory, where every search looks at all of them: ten thousand take about a millisecond, a
+//! million about twenty.
 
 use std::collections::HashMap;
+use std::num::NonZero;
+use std::ops::Range;
+use std::panic::resume_unwind;
+use std::thread;
 
 use arrow_array::{Array, RecordBatch, StringArray};
-use half::f16;
 use memory_core::Result;
 
+use super::groups::{Admission, Groups};
 use super::rows::{AT, CATEGORY, REVISION, SCOPE, SESSION, TAGS, components, integers, keys, strings, tags};
+use super::vectors::{Form, Query, Vectors};
 use crate::entry::{EntryKey, IndexEntry, IndexFilter};
 use crate::ranking::Best;
 
-/// A name that occurs in rows, by number; 0 stands for none.
-type Name = u32;
+/// So many rows make a thread of their own worth starting.
+const ROWS_OF_THREAD: usize = 200_000;
+/// More threads than this wait for memory, and leave nothing to the rest of the program.
+const MOST_THREADS: usize = 4;
 
-/// What the filter looks at, and the revision.
+/// Every row of one state of the table, column by column.
+pub(super) struct Resident {
+    dimensions: usize,
+    keys: Vec<EntryKey>,
+    revisions: Vec<u64>,
+    moments: Vec<i64>,
+    groups: Vec<u32>,
+    vectors: Vectors,
+    places: HashMap<EntryKey, usize>,
+    known: Groups,
+}
+
+/// What is kept of a row besides its vector.
 struct Row {
     key: EntryKey,
     revision: u64,
     at: i64,
-    scope: Name,
-    session: Name,
-    category: Name,
-    tags: Box<[Name]>,
-}
-
-/// Every row of one state of the table.
-pub(super) struct Resident {
-    dimensions: usize,
-    rows: Vec<Row>,
-    components: Vec<f32>,
-    places: HashMap<EntryKey, usize>,
-    names: HashMap<Box<str>, Name>,
+    group: u32,
 }
 
 impl Resident {
-    pub(super) fn new(dimensions: usize) -> Self {
-        Self { dimensions, rows: Vec::new(), components: Vec::new(), places: HashMap::new(), names: HashMap::new() }
+    /// Nothing yet, with room for `rows` rows.
+    pub(super) fn new(form: Form, dimensions: usize, rows: usize) -> Self {
+        Self {
+            dimensions,
+            keys: Vec::with_capacity(rows),
+            revisions: Vec::with_capacity(rows),
+            moments: Vec::with_capacity(rows),
+            groups: Vec::with_capacity(rows),
+            vectors: Vectors::with_capacity(form, dimensions, rows),
+            places: HashMap::with_capacity(rows),
+            known: Groups::default(),
+        }
+    }
+
+    pub(super) fn form(&self) -> Form {
+        self.vectors.form()
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        self.keys.len()
     }
 
     /// Adds the rows of a batch read from the table.
     pub(super) fn load(&mut self, batch: &RecordBatch) -> Result<()> {
+        fn text(column: &StringArray, at: usize) -> Option<&str> {
+            column.is_valid(at).then(|| column.value(at))
+        }
         let (revisions, moments) = (integers(batch, REVISION)?.values(), integers(batch, AT)?.values());
         let (scopes, sessions) = (strings(batch, SCOPE)?, strings(batch, SESSION)?);
         let (categories, tag_columns) = (strings(batch, CATEGORY)?, strings(batch, TAGS)?);
-        let text = |column: &StringArray, at: usize| column.is_valid(at).then(|| column.value(at).to_owned());
         let components = components(batch, self.dimensions)?;
         let numbers = revisions.iter().zip(moments);
         for (at, ((key, (revision, moment)), vector)) in
             keys(batch)?.into_iter().zip(numbers).zip(components.chunks_exact(self.dimensions)).enumerate()
         {
-            let row = Row {
-                key,
-                revision: revision.cast_unsigned(),
-                at: *moment,
-                scope: self.name(text(scopes, at).as_deref()),
-                session: self.name(text(sessions, at).as_deref()),
-                category: self.name(text(categories, at).as_deref()),
-                tags: text(tag_columns, at)
-                    .iter()
-                    .flat_map(|column| tags(column))
-                    .map(|tag| self.name(Some(tag)))
-                    .collect(),
-            };
-            self.put(row, vector);
+            let group = self.known.number(
+                key.kind(),
+                text(scopes, at),
+                text(sessions, at),
+                text(categories, at),
+                text(tag_columns, at).into_iter().flat_map(tags),
+            );
+            self.put(Row { key, revision: revision.cast_unsigned(), at: *moment, group }, vector);
         }
         Ok(())
     }
@@ -74,125 +96,151 @@ impl Resident {
         }
         for entry in upserts {
             let Some(vector) = &entry.vector else { continue };
-            let present = self.places.get(&entry.key).and_then(|place| self.rows.get(*place));
-            if present.is_some_and(|row| row.revision >= entry.revision) {
+            let present = self.places.get(&entry.key).and_then(|place| self.revisions.get(*place));
+            if present.is_some_and(|revision| *revision >= entry.revision) {
                 continue;
             }
-            let row = Row {
-                key: entry.key,
-                revision: entry.revision,
-                at: entry.at,
-                scope: self.name(Some(&entry.scope)),
-                session: self.name(entry.session.as_deref()),
-                category: self.name(entry.category.as_deref()),
-                tags: entry.tags.iter().map(|tag| self.name(Some(tag))).collect(),
-            };
-            self.put(row, &stored(vector));
+            let group = self.known.number(
+                entry.kind(),
+                Some(&entry.scope),
+                entry.session.as_deref(),
+                entry.category.as_deref(),
+                entry.tags.iter().map(String::as_str),
+            );
+            self.put(Row { key: entry.key, revision: entry.revision, at: entry.at, group }, vector);
         }
-    }
-
-    fn name(&mut self, text: Option<&str>) -> Name {
-        let Some(text) = text else { return 0 };
-        if let Some(name) = self.names.get(text) {
-            return *name;
-        }
-        let name = Name::try_from(self.names.len() + 1).unwrap_or(Name::MAX);
-        self.names.insert(text.into(), name);
-        name
     }
 
     fn put(&mut self, row: Row, vector: &[f32]) {
         self.remove(row.key);
-        self.places.insert(row.key, self.rows.len());
-        self.rows.push(row);
-        self.components.extend_from_slice(vector);
+        self.places.insert(row.key, self.keys.len());
+        self.keys.push(row.key);
+        self.revisions.push(row.revision);
+        self.moments.push(row.at);
+        self.groups.push(row.group);
+        self.vectors.push(vector);
     }
 
     /// Puts the last row in the place of the removed one.
     fn remove(&mut self, key: EntryKey) {
         let Some(place) = self.places.remove(&key) else { return };
-        let last = self.rows.len() - 1;
-        self.rows.swap_remove(place);
-        let (from, to) = (last * self.dimensions, place * self.dimensions);
-        self.components.copy_within(from..from + self.dimensions, to);
-        self.components.truncate(from);
-        if let Some(moved) = self.rows.get(place) {
-            self.places.insert(moved.key, place);
+        self.keys.swap_remove(place);
+        self.revisions.swap_remove(place);
+        self.moments.swap_remove(place);
+        self.groups.swap_remove(place);
+        self.vectors.swap_remove(self.dimensions, place);
+        if let Some(moved) = self.keys.get(place) {
+            self.places.insert(*moved, place);
         }
     }
 
+    /// The nearest rows that the filter admits, best first. Takes several threads for very many rows.
     pub(super) fn search(&self, vector: &[f32], filter: &IndexFilter, limit: usize) -> Vec<(EntryKey, f32)> {
-        let filter = Numbered::new(self, filter);
-        let mut best = Best::new(limit);
-        for (row, candidate) in self.rows.iter().zip(self.components.chunks_exact(self.dimensions)) {
-            if filter.admits(row) {
-                best.offer(dot(vector, candidate), row.key.as_u64());
+        let (query, admission) = (Query::new(vector), self.known.admission(filter));
+        let rows = self.rows();
+        let threads = (rows / ROWS_OF_THREAD).min(MOST_THREADS);
+        let threads = match threads {
+            0 | 1 => 1,
+            several => thread::available_parallelism().map_or(1, NonZero::get).min(several),
+        };
+        let length = rows.div_ceil(threads).max(1);
+        let mut parts = (0..rows).step_by(length).map(|start| start..(start + length).min(rows));
+        let first = parts.next().unwrap_or(0..0);
+        let scan = |part| self.scan(&query, &admission, part, limit);
+        let best = thread::scope(|scope| {
+            // Where the system gives no thread, this one does the work.
+            let others: Vec<_> = parts
+                .map(|part| {
+                    let (scan, range) = (&scan, part.clone());
+                    (thread::Builder::new().spawn_scoped(scope, move || scan(range)), part)
+                })
+                .collect();
+            let mut best = scan(first);
+            for (other, part) in others {
+                best.merge(match other {
+                    Ok(running) => running.join().unwrap_or_else(|panic| resume_unwind(panic)),
+                    Err(_) => scan(part),
+                });
             }
-        }
+            best
+        });
         best.into_sorted().filter_map(|(key, score)| Some((EntryKey::from_u64(key).ok()?, score))).collect()
     }
 
+    fn scan(&self, query: &Query<'_>, admission: &Admission, part: Range<usize>, limit: usize) -> Best {
+        let mut best = Best::new(limit);
+        let groups = self.groups.get(part.clone()).unwrap_or_default().iter();
+        let moments = self.moments.get(part.clone()).unwrap_or_default();
+        let keys = self.keys.get(part.clone()).unwrap_or_default();
+        let admitted =
+            groups.zip(moments).zip(keys).map(|((group, at), key)| admission.admits(*group, *at).then(|| key.as_u64()));
+        self.vectors.scan(query, part, admitted, &mut best);
+        best
+    }
+
     pub(super) fn score(&self, vector: &[f32], keys: &[EntryKey]) -> Vec<Option<f32>> {
-        let score = |key: &EntryKey| {
-            let start = self.places.get(key)? * self.dimensions;
-            Some(dot(vector, self.components.get(start..start + self.dimensions)?))
-        };
-        keys.iter().map(score).collect()
+        let query = Query::new(vector);
+        keys.iter().map(|key| self.vectors.score(&query, *self.places.get(key)?)).collect()
     }
 }
 
-/// A filter whose names are numbers. A name that no row has is [`Name::MAX`], which no row carries.
-struct Numbered<'a> {
-    filter: &'a IndexFilter,
-    scopes: Vec<Name>,
-    sessions: Vec<Name>,
-    categories: Vec<Name>,
-    tags_all: Vec<Name>,
-    tags_any: Vec<Name>,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry::EntryKind;
 
-impl<'a> Numbered<'a> {
-    fn new(resident: &Resident, filter: &'a IndexFilter) -> Self {
-        let numbers = |names: &[String]| {
-            names.iter().map(|name| resident.names.get(name.as_str()).copied().unwrap_or(Name::MAX)).collect()
-        };
-        Self {
-            filter,
-            scopes: numbers(&filter.scopes),
-            sessions: numbers(&filter.sessions),
-            categories: numbers(&filter.categories),
-            tags_all: numbers(&filter.tags_all),
-            tags_any: numbers(&filter.tags_any),
+    /// As many rows as several threads share, of a width that keeps the test quick.
+    fn many(form: Form) -> Resident {
+        let rows = 3 * ROWS_OF_THREAD + 5;
+        let mut resident = Resident::new(form, 2, rows);
+        for number in 0..rows {
+            let angle = number as f32;
+            let key = EntryKey::new(EntryKind::Message, number as i64 + 1);
+            let scope = ["ann", "bob"][number % 2];
+            let group = resident.known.number(key.kind(), Some(scope), None, None, std::iter::empty());
+            resident.put(Row { key, revision: 1, at: number as i64, group }, &[angle.cos(), angle.sin()]);
+        }
+        resident
+    }
+
+    #[test]
+    fn threads_find_what_one_finds() {
+        for form in [Form::Exact, Form::Coded] {
+            let resident = many(form);
+            let filter = IndexFilter { since: Some(10), until: Some(500_000), ..IndexFilter::scopes(["bob"]) };
+            let vector = [0.6, 0.8];
+            let (query, admission) = (Query::new(&vector), resident.known.admission(&filter));
+            let alone: Vec<(u64, f32)> =
+                resident.scan(&query, &admission, 0..resident.rows(), 40).into_sorted().collect();
+            let hits = resident.search(&vector, &filter, 40);
+            assert_eq!(hits.iter().map(|(key, score)| (key.as_u64(), *score)).collect::<Vec<_>>(), alone);
+            assert!(hits.iter().all(|(key, _)| key.rowid() % 2 == 0 && (11..=500_000).contains(&key.rowid())));
+            assert_eq!(resident.score(&vector, &[hits[0].0]), [Some(hits[0].1)]);
         }
     }
 
-    fn admits(&self, row: &Row) -> bool {
-        let wanted = |list: &[Name], name: Name| list.is_empty() || list.contains(&name);
-        self.scopes.contains(&row.scope)
-            && (self.filter.kinds.is_empty() || self.filter.kinds.contains(&row.key.kind()))
-            && wanted(&self.sessions, row.session)
-            && wanted(&self.categories, row.category)
-            && self.tags_all.iter().all(|tag| row.tags.contains(tag))
-            && (self.tags_any.is_empty() || self.tags_any.iter().any(|tag| row.tags.contains(tag)))
-            && self.filter.since.is_none_or(|since| row.at >= since)
-            && self.filter.until.is_none_or(|until| row.at < until)
-    }
-}
-
-/// The vector as it comes back from the table.
-fn stored(vector: &[f32]) -> Vec<f32> {
-    vector.iter().map(|value| f16::from_f32(*value).to_f32()).collect()
-}
-
-/// The dot product, in eight independent sums so that the processor can work on several at once.
-pub(super) fn dot(left: &[f32], right: &[f32]) -> f32 {
-    let mut sums = [0.0_f32; 8];
-    let (left, right) = (left.chunks_exact(8), right.chunks_exact(8));
-    let rest: f32 = left.remainder().iter().zip(right.remainder()).map(|(a, b)| a * b).sum();
-    for (left, right) in left.zip(right) {
-        for ((sum, a), b) in sums.iter_mut().zip(left).zip(right) {
-            *sum += a * b;
+    #[test]
+    fn removing_rows_leaves_the_others_as_they_were() {
+        for form in [Form::Exact, Form::Coded] {
+            let mut resident = Resident::new(form, 2, 0);
+            let key = |number: i64| EntryKey::new(EntryKind::Memory, number);
+            let group = resident.known.number(EntryKind::Memory, Some("ann"), None, None, std::iter::empty());
+            for number in 0..20 {
+                let angle = number as f32;
+                resident.put(Row { key: key(number), revision: 1, at: number, group }, &[angle.cos(), angle.sin()]);
+            }
+            let before = resident.score(&[1.0, 0.0], &(0..20).map(key).collect::<Vec<_>>());
+            for number in [19, 0, 7, 18, 7] {
+                resident.apply(&[], &[key(number)]);
+            }
+            assert_eq!(resident.rows(), 16);
+            for number in 0..20 {
+                let gone = [19, 0, 7, 18].contains(&number);
+                let expected = if gone { None } else { before[number as usize] };
+                assert_eq!(resident.score(&[1.0, 0.0], &[key(number)]), [expected], "{number}");
+            }
+            let filter = IndexFilter::scopes(["ann"]);
+            assert_eq!(resident.search(&[1.0, 0.0], &filter, 50).len(), 16);
         }
     }
-    sums.iter().sum::<f32>() + rest
 }

@@ -8,4 +8,5 @@ mod support;
 mod text;
 mod text_scores;
 mod vector;
+mod vector_codes;
 mod vector_damage;

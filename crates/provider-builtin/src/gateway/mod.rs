@@ -3,22 +3,25 @@
 
 pub mod near_duplicate;
 pub mod normalise;
+mod sanitise;
 pub mod secrets;
 mod validate;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use memory_core::config::SecretPolicy;
 use memory_core::{
     Id, NewMemory, NewMessage, Result, Scope, WriteItem, WriteOutcome, WriteReport, WriteRequest, WriteResult,
 };
 use rusqlite::Connection;
 
 use crate::config::GatewaySettings;
-use crate::store::{MemoryRow, Store};
+use crate::store::{Mark, MemoryRow, Store};
+pub use sanitise::{Sanitised, sanitise};
+
 use near_duplicate::Fingerprint;
-use normalise::{canonical, content_hash, normalise};
+use normalise::content_hash;
+use sanitise::Cleaned;
 
 /// Memories compared with a new one at most, when looking for near-duplicates.
 const MOST_COMPARED: usize = 32;
@@ -30,11 +33,8 @@ pub(crate) struct Gateway {
     settings: GatewaySettings,
 }
 
-/// A text that may be stored, and what was changed on the way.
-pub(crate) struct Cleaned {
-    pub(crate) text: String,
-    pub(crate) note: Option<String>,
-}
+/// Why something is refused that was forgotten and comes again.
+pub(crate) const FORGOTTEN_BEFORE: &str = "it was forgotten before; use --force to write it all the same";
 
 impl Gateway {
     pub(crate) fn new(store: Arc<Store>, settings: GatewaySettings) -> Self {
@@ -51,7 +51,7 @@ impl Gateway {
                 items.push(match item {
                     WriteItem::Memory(memory) => self.write_memory(connection, memory, request.force)?,
                     WriteItem::Message(message) => {
-                        let result = self.write_message(connection, message, None, &mut sessions)?;
+                        let result = self.write_message(connection, message, None, request.force, &mut sessions)?;
                         messages += u64::from(result.outcome == WriteOutcome::Stored);
                         result
                     }
@@ -66,24 +66,11 @@ impl Gateway {
     }
 
     fn write_memory(&self, connection: &Connection, new: &NewMemory, force: bool) -> Result<WriteResult> {
-        if let Err(reason) = validate::memory(new, &self.settings) {
-            return Ok(WriteResult::rejected(reason));
-        }
-        let Cleaned { text, note } = match self.clean(&normalise(&new.body)) {
-            Ok(cleaned) => cleaned,
+        let (mut memory, note) = match sanitise::memory(&self.settings, new) {
+            Ok(sanitised) => sanitised,
             Err(reason) => return Ok(WriteResult::rejected(reason)),
         };
-        // Invisible characters say nothing either.
-        if canonical(&text).is_empty() {
-            return Ok(WriteResult::rejected("the text is empty"));
-        }
-        let mut memory = new.clone();
-        let hash = content_hash(&text).into_bytes();
-        memory.body = text;
-        memory.title = match memory.title.as_deref().map(|title| self.clean(&normalise(title))).transpose() {
-            Ok(title) => title.map(|title| title.text),
-            Err(reason) => return Ok(WriteResult::rejected(reason)),
-        };
+        let hash = content_hash(&memory.body).into_bytes();
         let scope = Store::scope_number(connection, &memory.scope)?;
         if let Some(result) = self.refuse_or_dedupe(connection, scope, &mut memory, &hash, force)? {
             return Ok(result);
@@ -108,8 +95,8 @@ impl Gateway {
         hash: &[u8],
         force: bool,
     ) -> Result<Option<WriteResult>> {
-        if !force && Store::has_tombstone(connection, scope, hash, memory.external_id.as_deref())? {
-            return Ok(Some(WriteResult::rejected("it was forgotten before; use --force to write it all the same")));
+        if !force && Store::has_tombstone(connection, scope, &Mark::of_memory(hash, memory.external_id.as_deref()))? {
+            return Ok(Some(WriteResult::rejected(FORGOTTEN_BEFORE)));
         }
         if let Some(external_id) = &memory.external_id
             && let Some(known) = Store::memory_by_external_id(connection, scope, external_id)?
@@ -207,14 +194,11 @@ impl Gateway {
         connection: &Connection,
         new: &NewMessage,
         id: Option<Id>,
+        force: bool,
         sessions: &mut HashMap<(Scope, String), i64>,
     ) -> Result<WriteResult> {
-        if let Err(reason) = validate::message(new, &self.settings) {
-            return Ok(WriteResult::rejected(reason));
-        }
-        // Messages are kept verbatim: only secrets are taken out, and NUL, which no text has.
-        let Cleaned { text, note } = match self.clean(&new.content.replace('\0', "")) {
-            Ok(cleaned) => cleaned,
+        let (text, note) = match sanitise::message(&self.settings, new) {
+            Ok(sanitised) => sanitised,
             Err(reason) => return Ok(WriteResult::rejected(reason)),
         };
         let place = (new.scope.clone(), new.session_id.clone());
@@ -231,6 +215,10 @@ impl Gateway {
         {
             return Ok(WriteResult::with_id(WriteOutcome::Deduped, id));
         }
+        let scope = Store::scope_number(connection, &new.scope)?;
+        if !force && Store::has_tombstone(connection, scope, &Mark::of_message(new, &text))? {
+            return Ok(WriteResult::rejected(FORGOTTEN_BEFORE));
+        }
         let id = self.store.insert_message(connection, session, new, &text, id)?;
         let mut result = WriteResult::with_id(WriteOutcome::Stored, id);
         result.reason = note;
@@ -243,8 +231,9 @@ impl Gateway {
         connection: &Connection,
         new: &NewMessage,
         id: Option<Id>,
+        force: bool,
     ) -> Result<WriteResult> {
-        self.write_message(connection, new, id, &mut HashMap::new())
+        self.write_message(connection, new, id, force, &mut HashMap::new())
     }
 
     /// An error text when a memory as it stands may not be stored.
@@ -267,20 +256,6 @@ impl Gateway {
 
     /// Takes secrets out of a text, or refuses it, as configured.
     pub(crate) fn clean(&self, text: &str) -> std::result::Result<Cleaned, String> {
-        if self.settings.secrets == SecretPolicy::Off {
-            return Ok(Cleaned { text: text.to_owned(), note: None });
-        }
-        let (redacted, findings) = secrets::redact(text);
-        if findings.is_empty() {
-            return Ok(Cleaned { text: text.to_owned(), note: None });
-        }
-        let mut kinds: Vec<&str> = findings.iter().map(|finding| finding.kind.as_str()).collect();
-        kinds.sort_unstable();
-        kinds.dedup();
-        let kinds = kinds.join(", ");
-        match self.settings.secrets {
-            SecretPolicy::Refuse => Err(format!("the text holds a secret ({kinds})")),
-            _ => Ok(Cleaned { text: redacted, note: Some(format!("a secret was taken out ({kinds})")) }),
-        }
+        sanitise::clean(self.settings.secrets, text)
     }
 }

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use memory_core::Result;
-use memory_index::{LanceIndex, TantivyIndex, text_format};
+use memory_core::{Error, ErrorKind, Result};
+use memory_index::{LanceIndex, TantivyIndex, VectorIndex, text_format, vector_format};
 use memory_models::Embedder;
 use rusqlite::Connection;
 
@@ -44,7 +44,7 @@ impl Indexes {
 
     /// The fingerprint that a generation of `kind` must have to be used.
     pub(crate) fn fingerprint(&self, kind: &str) -> String {
-        if kind == TEXT { text_format() } else { self.embedder.id().to_owned() }
+        if kind == TEXT { text_format() } else { format!("{} {}", vector_format(), self.embedder.id()) }
     }
 
     /// The folder of a generation.
@@ -101,7 +101,7 @@ impl Indexes {
                 .await?;
         match state {
             Some(state) if state.fingerprint == self.fingerprint(VECTOR) => {
-                let index = self.open_vector(state.generation).await?;
+                let index = self.open_vector(&state).await?;
                 Ok(Some((state, index)))
             }
             _ => Ok(None),
@@ -123,17 +123,18 @@ impl Indexes {
     }
 
     /// Opens a vector generation that was made before. A missing one is damage: an empty one in its place would pass
-    /// for whole.
-    pub(crate) async fn open_vector(&self, generation: u64) -> Result<Arc<LanceIndex>> {
-        self.vector_generation(generation, false).await
+    /// for whole. So is one in an older state than it was known to have: its newest files were lost.
+    pub(crate) async fn open_vector(&self, state: &IndexState) -> Result<Arc<LanceIndex>> {
+        self.vector_generation(state.generation, Some(state.version)).await
     }
 
     /// Opens, or makes, a vector generation that is to be filled.
     pub(crate) async fn make_vector(&self, generation: u64) -> Result<Arc<LanceIndex>> {
-        self.vector_generation(generation, true).await
+        self.vector_generation(generation, None).await
     }
 
-    async fn vector_generation(&self, generation: u64, make: bool) -> Result<Arc<LanceIndex>> {
+    /// With a `known` version the generation must exist in at least that state; without, it is made where it is not.
+    async fn vector_generation(&self, generation: u64, known: Option<u64>) -> Result<Arc<LanceIndex>> {
         let mut opened = self.vector.lock().await;
         match opened.as_ref() {
             Some(opened) if opened.generation == generation => Ok(opened.index.clone()),
@@ -141,10 +142,18 @@ impl Indexes {
                 self.embedder.prepare().await?;
                 let folder = self.generation_folder(VECTOR, generation);
                 let dimensions = self.embedder.dimensions();
-                let index = Arc::new(match make {
-                    true => LanceIndex::open_or_create(&folder, dimensions).await?,
-                    false => LanceIndex::open(&folder, dimensions).await?,
+                let index = Arc::new(match known {
+                    None => LanceIndex::open_or_create(&folder, dimensions).await?,
+                    Some(_) => LanceIndex::open(&folder, dimensions).await.map_err(other_format_is_damage)?,
                 });
+                if let Some(known) = known.filter(|known| *known > 0) {
+                    let version = index.version().await?;
+                    if version < known {
+                        return Err(Error::new(ErrorKind::Corrupt, "the newest state of the vector index is lost")
+                            .with_context("version", version)
+                            .with_context("known", known));
+                    }
+                }
                 *opened = Some(Opened { generation, index: index.clone() });
                 Ok(index)
             }
@@ -169,4 +178,13 @@ impl Indexes {
             }
         }
     }
+}
+
+/// The fingerprint says that the format is the right one: files that say otherwise are damaged.
+fn other_format_is_damage(error: Error) -> Error {
+    if error.kind() == ErrorKind::Conflict {
+        return Error::new(ErrorKind::Corrupt, "the vector index does not have the format it was built with")
+            .with_source(error);
+    }
+    error
 }

@@ -99,6 +99,7 @@ impl Indexer {
         }
         progress.finish();
         index.optimize().await?;
+        state.version = index.version().await?;
         self.switch(&mut state).await?;
         self.drain_vectors(state).await?;
         Ok(copied)
@@ -127,6 +128,7 @@ impl Indexer {
                     generation: newest + 1,
                     fingerprint,
                     applied: last,
+                    version: 0,
                     phase: IndexPhase::Building,
                     cursor: None,
                 };
@@ -171,7 +173,7 @@ impl Indexer {
         let this = self.clone();
         blocking(move || {
             this.store.read("count what is stored", |connection| {
-                let all = Store::statistics(connection, None)?;
+                let all = Store::statistics(connection, None, None, this.store.clock().now())?;
                 let extra = if vectors { 0 } else { all.documents };
                 // A resumed build has done an unknown part; the bar then ends early rather than late.
                 Ok(if cursor.is_some() { 0 } else { all.memories + all.messages + all.chunks + extra })

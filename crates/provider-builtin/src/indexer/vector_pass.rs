@@ -39,14 +39,15 @@ impl Indexer {
             })
         })
         .await?;
+        let fingerprint = self.indexes.fingerprint(VECTOR);
         let cheap = embedder.cost() == EmbedCost::Cheap;
         let outcome = match state {
-            Some(state) if state.fingerprint != embedder.id() && !cheap => {
+            Some(state) if state.fingerprint != fingerprint && !cheap => {
                 let message = "the embedder changed: run `memory reindex` to embed everything anew";
                 return Ok((0, Some(message.to_owned())));
             }
             Some(state)
-                if state.fingerprint == embedder.id()
+                if state.fingerprint == fingerprint
                     && state.applied <= last
                     && (state.applied == 0 || self.indexes.generation_folder(VECTOR, state.generation).is_dir()) =>
             {
@@ -69,7 +70,7 @@ impl Indexer {
     }
 
     pub(super) async fn drain_vectors(&self, mut state: IndexState) -> Result<u64> {
-        let index = self.indexes.open_vector(state.generation).await?;
+        let index = self.indexes.open_vector(&state).await?;
         let mut applied = 0;
         loop {
             let this = self.clone();
@@ -79,6 +80,7 @@ impl Indexer {
             state.applied = *sequence;
             state.phase = IndexPhase::Ready;
             self.apply_vectors(&index, projection).await?;
+            state.version = index.version().await?;
             crate::failpoint::reach("after_vector_commit");
             let this = self.clone();
             let account = state.clone();

@@ -2,9 +2,10 @@
 
 use memory_core::{Item, Memory, Message, Result, Viewer, WriteOutcome, WriteReport, WriteResult};
 
+use crate::gateway::FORGOTTEN_BEFORE;
 use crate::gateway::normalise::content_hash;
 use crate::provider::BuiltinProvider;
-use crate::store::Store;
+use crate::store::{Mark, MessageRow, Store};
 
 /// Rows read at a time.
 const BATCH: usize = 1_000;
@@ -40,7 +41,9 @@ impl BuiltinProvider {
                 .await?;
             let Some(last) = rows.last() else { break };
             key = last.key;
-            for row in rows.into_iter().filter(|row| row.state == memory_core::State::Active) {
+            let session = viewer.and_then(|viewer| viewer.session.as_ref());
+            let in_view = |row: &MessageRow| session.is_none_or(|session| *session == row.message.session_id);
+            for row in rows.into_iter().filter(|row| row.state == memory_core::State::Active && in_view(row)) {
                 sink(Item::Message(Box::new(row.message)))?;
                 count += 1;
             }
@@ -66,7 +69,7 @@ impl BuiltinProvider {
             for item in items {
                 report.items.push(match item {
                     Item::Memory(memory) => this.insert_memory_as_is(connection, *memory, force)?,
-                    Item::Message(message) => this.insert_message_as_is(connection, *message)?,
+                    Item::Message(message) => this.insert_message_as_is(connection, *message, force)?,
                     Item::Chunk(_) => WriteResult::rejected("passages come with their documents"),
                 });
             }
@@ -96,35 +99,32 @@ impl BuiltinProvider {
             return Ok(WriteResult::with_id(WriteOutcome::Deduped, known.memory.id.to_string()));
         }
         let active = memory.state == memory_core::State::Active;
-        if active && !force && Store::has_tombstone(connection, scope, &hash, memory.external_id.as_deref())? {
-            return Ok(WriteResult::rejected("it was forgotten before; use --force to write it all the same"));
+        let marks = Mark::of_memory(&hash, memory.external_id.as_deref());
+        if active && !force && Store::has_tombstone(connection, scope, &marks)? {
+            return Ok(WriteResult::rejected(FORGOTTEN_BEFORE));
         }
         let row = self.store().insert_memory_as_is(connection, memory, &hash)?;
         if active {
             self.gateway().remember_likeness(connection, scope, &row)?;
         } else if row.memory.state == memory_core::State::Deleted {
-            let external_id = row.memory.external_id.as_deref();
-            self.store().put_tombstone(connection, scope, &id, &hash, external_id)?;
+            self.store().put_tombstone(connection, scope, &id, &marks)?;
         }
         self.store().record_event(connection, "imported", Some(&id), Some(row.memory.revision), None)?;
         Ok(WriteResult::with_id(WriteOutcome::Stored, id))
     }
 
-    fn insert_message_as_is(&self, connection: &rusqlite::Connection, message: Message) -> Result<WriteResult> {
+    fn insert_message_as_is(
+        &self,
+        connection: &rusqlite::Connection,
+        message: Message,
+        force: bool,
+    ) -> Result<WriteResult> {
         let id = message.id.to_string();
         if Store::message_id_exists(connection, &message.id)? {
             return Ok(WriteResult::with_id(WriteOutcome::Deduped, id));
         }
-        let new = memory_core::NewMessage {
-            scope: message.scope,
-            session_id: message.session_id,
-            role: message.role,
-            speaker: message.speaker,
-            content: message.content,
-            created_at: Some(message.created_at),
-            external_id: message.external_id,
-            attrs: message.attrs,
-        };
-        self.gateway().insert_message(connection, &new, Some(message.id))
+        let kept = message.id.clone();
+        let new = memory_core::NewMessage::from(message);
+        self.gateway().insert_message(connection, &new, Some(kept), force)
     }
 }

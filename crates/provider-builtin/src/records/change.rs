@@ -2,8 +2,8 @@
 //! and says what it could not reach.
 
 use memory_core::{
-    DeleteReport, DeleteRequest, Error, ErrorKind, Memory, MemoryChanges, Result, State, UpdateRequest, Viewer,
-    WriteOutcome, WriteResult,
+    DeleteReport, DeleteRequest, Error, ErrorKind, Memory, MemoryChanges, NewMessage, Result, State, UpdateRequest,
+    Viewer, WriteOutcome, WriteResult,
 };
 use memory_models::TextHash;
 use rusqlite::Connection;
@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::gateway::normalise::{canonical, content_hash, normalise};
 use crate::projection::{memory_text, message_text};
 use crate::provider::BuiltinProvider;
-use crate::store::{MemoryRow, MessageRow, ResolvedItem, Store};
+use crate::store::{Mark, MemoryRow, MessageRow, ResolvedItem, Store};
 
 /// What a restore did.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
@@ -165,13 +165,8 @@ impl BuiltinProvider {
     fn forget_memory(&self, connection: &Connection, row: &MemoryRow, erase: bool) -> Result<()> {
         let scope = Store::scope_number(connection, &row.memory.scope)?;
         let hash = content_hash(&row.memory.body).into_bytes();
-        self.store().put_tombstone(
-            connection,
-            scope,
-            row.memory.id.as_str(),
-            &hash,
-            row.memory.external_id.as_deref(),
-        )?;
+        let marks = Mark::of_memory(&hash, row.memory.external_id.as_deref());
+        self.store().put_tombstone(connection, scope, row.memory.id.as_str(), &marks)?;
         if erase {
             let mut texts = vec![TextHash::of(&memory_text(&row.memory))];
             texts.extend(Store::former_states(connection, row.key)?.iter().map(|m| TextHash::of(&memory_text(m))));
@@ -187,6 +182,10 @@ impl BuiltinProvider {
     fn forget_message(&self, connection: &Connection, row: &MessageRow, erase: bool) -> Result<()> {
         let operation = if erase { "erased" } else { "deleted" };
         if erase {
+            // One that is merely forgotten stays in its place and is known again by that.
+            let scope = Store::scope_number(connection, &row.message.scope)?;
+            let marks = Mark::of_message(&NewMessage::from(row.message.clone()), &row.message.content);
+            self.store().put_tombstone(connection, scope, row.message.id.as_str(), &marks)?;
             Store::forget_embeddings(connection, &[TextHash::of(&message_text(&row.message))])?;
             Store::erase_message(connection, row)?;
         } else {

@@ -1,9 +1,12 @@
 //! Looking up, listing, and the history of a memory.
 
-use memory_core::{ChunkItem, Error, GetReport, HitKind, Item, ListPage, ListRequest, Result, Revision, State, Viewer};
+use memory_core::{
+    ChunkItem, Error, GetReport, HitKind, Id, Item, ListPage, ListRequest, Memory, Result, Revision, State, Viewer,
+};
 
+use crate::gateway::normalise::content_hash;
 use crate::provider::BuiltinProvider;
-use crate::store::{ResolvedItem, Store};
+use crate::store::{Mark, ResolvedItem, Store};
 
 /// Items of a page when the request does not say.
 const DEFAULT_PAGE: usize = 50;
@@ -36,6 +39,30 @@ impl BuiltinProvider {
                 }
             }
             Ok(report)
+        })
+        .await
+    }
+
+    /// For each of these memories of another system, whether its like was forgotten here and must not come back. An id is
+    /// the one that the memory had here, where that is known.
+    pub async fn were_forgotten(&self, memories: &[(&Memory, Option<&Id>)]) -> Result<Vec<bool>> {
+        let asked: Vec<_> = memories
+            .iter()
+            .map(|(memory, id)| {
+                let hash = content_hash(&memory.body).into_bytes();
+                let marks = Mark::of_memory(&hash, memory.external_id.as_deref());
+                (memory.scope.key(), marks, id.map(ToString::to_string))
+            })
+            .collect();
+        self.read("look for tombstones", move |connection| {
+            let mut answers = Vec::with_capacity(asked.len());
+            for (scope, marks, id) in asked {
+                let by_id = id.map(|id| Store::has_tombstone_of(connection, &id)).transpose()?.unwrap_or(false);
+                let scope = Store::known_scope_number(connection, &scope)?;
+                let by_mark = scope.map(|scope| Store::has_tombstone(connection, scope, &marks)).transpose()?;
+                answers.push(by_id || by_mark.unwrap_or(false));
+            }
+            Ok(answers)
         })
         .await
     }

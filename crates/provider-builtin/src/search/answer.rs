@@ -14,7 +14,7 @@ use crate::store::Store;
 
 /// The hit that a candidate makes, with score and arm scores still unset.
 pub(crate) fn hit_of(candidate: &Candidate) -> Hit {
-    let source = Source { provider: NAME.to_owned(), path: None, lines: None };
+    let source = Source { provider: NAME.to_owned(), ..Source::default() };
     match &candidate.row {
         Row::Memory(row) => {
             let memory = &row.memory;

@@ -35,6 +35,8 @@ pub(crate) struct IndexState {
     pub(crate) fingerprint: String,
     /// The last change of the outbox that it has taken in.
     pub(crate) applied: u64,
+    /// The number of its newest state, for an index that counts them; 0 otherwise.
+    pub(crate) version: u64,
     /// Where it stands.
     pub(crate) phase: IndexPhase,
     /// While building: the last entry that was copied.
@@ -46,7 +48,7 @@ impl Store {
     pub(crate) fn index_states(connection: &Connection, kind: &str) -> Result<Vec<IndexState>> {
         let mut statement = connection
             .prepare_cached(
-                "SELECT generation, fingerprint, applied, phase, cursor FROM index_state WHERE kind = ?1
+                "SELECT generation, fingerprint, applied, phase, cursor, version FROM index_state WHERE kind = ?1
                  ORDER BY generation DESC",
             )
             .stored()?;
@@ -58,11 +60,12 @@ impl Store {
                     row.get::<_, i64>(2)?,
                     row.get::<_, String>(3)?,
                     row.get::<_, Option<String>>(4)?,
+                    row.get::<_, i64>(5)?,
                 ))
             })
             .stored()?;
         rows.map(|row| {
-            let (generation, fingerprint, applied, phase, cursor) = row.stored()?;
+            let (generation, fingerprint, applied, phase, cursor, version) = row.stored()?;
             let phase = match phase.as_str() {
                 "building" => IndexPhase::Building,
                 "ready" => IndexPhase::Ready,
@@ -73,6 +76,7 @@ impl Store {
                 generation: unsigned(generation),
                 fingerprint,
                 applied: unsigned(applied),
+                version: unsigned(version),
                 phase,
                 cursor: cursor.and_then(|cursor| cursor.parse().ok()),
             })
@@ -84,9 +88,10 @@ impl Store {
     pub(crate) fn put_index_state(connection: &Connection, state: &IndexState) -> Result<()> {
         connection
             .prepare_cached(
-                "INSERT INTO index_state(kind, generation, fingerprint, applied, phase, cursor) VALUES (?1,?2,?3,?4,?5,?6)
+                "INSERT INTO index_state(kind, generation, fingerprint, applied, phase, cursor, version)
+                 VALUES (?1,?2,?3,?4,?5,?6,?7)
                  ON CONFLICT(kind, generation) DO UPDATE SET fingerprint=excluded.fingerprint, applied=excluded.applied,
-                    phase=excluded.phase, cursor=excluded.cursor",
+                    phase=excluded.phase, cursor=excluded.cursor, version=excluded.version",
             )
             .stored()?
             .execute(params![
@@ -95,7 +100,8 @@ impl Store {
                 state.fingerprint,
                 signed(state.applied),
                 state.phase.name(),
-                state.cursor.map(|cursor| cursor.to_string())
+                state.cursor.map(|cursor| cursor.to_string()),
+                signed(state.version)
             ])
             .stored()?;
         Ok(())

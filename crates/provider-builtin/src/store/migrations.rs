@@ -6,12 +6,18 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::error::from_sqlite;
 
 /// Every migration, in order. Never change one that has been released; add another.
-pub(super) const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_foundation.sql")];
+pub(super) const MIGRATIONS: &[&str] =
+    &[include_str!("migrations/0001_foundation.sql"), include_str!("migrations/0002_index_version.sql")];
 
 /// Brings the store to the newest version. A store from a newer program is refused, untouched.
 pub(super) fn migrate(connection: &mut Connection) -> Result<()> {
+    apply(connection, MIGRATIONS)
+}
+
+/// Applies those of `migrations` that the database does not have yet.
+pub(crate) fn apply(connection: &mut Connection, migrations: &[&str]) -> Result<()> {
     let operation = "migrate the store";
-    if version(connection)? == MIGRATIONS.len() {
+    if version(connection)? == migrations.len() {
         return Ok(());
     }
     // Another process may be migrating at this moment: the version is read again inside the write transaction.
@@ -19,15 +25,15 @@ pub(super) fn migrate(connection: &mut Connection) -> Result<()> {
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(|error| from_sqlite(operation, error))?;
     let from = version(&transaction)?;
-    if from > MIGRATIONS.len() {
+    if from > migrations.len() {
         return Err(Error::new(
             ErrorKind::Unsupported,
-            format!("the store has version {from}, this program knows versions up to {}", MIGRATIONS.len()),
+            format!("the store has version {from}, this program knows versions up to {}", migrations.len()),
         )
         .with_operation(operation)
         .with_hint("use a newer `memory`, or another home"));
     }
-    for (number, migration) in MIGRATIONS.iter().enumerate().skip(from) {
+    for (number, migration) in migrations.iter().enumerate().skip(from) {
         transaction.execute_batch(migration).map_err(|error| from_sqlite(operation, error))?;
         transaction
             .pragma_update(None, "user_version", (number + 1) as i64)

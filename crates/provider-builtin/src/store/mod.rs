@@ -28,7 +28,9 @@ pub(crate) use embedding_cache::SqliteEmbeddingCache;
 pub(crate) use index_state::{IndexPhase, IndexState};
 pub(crate) use memories::MemoryRow;
 pub(crate) use messages::{MessageRow, segment_entry, segment_parts};
+pub(crate) use migrations::apply as apply_migrations;
 pub(crate) use resolve::ResolvedItem;
+pub(crate) use tombstones::Mark;
 
 /// How long a statement waits for another process's transaction.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(60);
@@ -48,11 +50,7 @@ pub(crate) struct Store {
 impl Store {
     /// Opens the store at `path`, making or migrating it where needed.
     pub(crate) fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Self> {
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder).map_err(|error| from_io("create the home directory", folder, error))?;
-        }
-        let mut writer = connect(path)?;
-        restrict_access(path)?;
+        let mut writer = open_private(path)?;
         migrations::migrate(&mut writer)?;
         Ok(Self {
             path: path.to_owned(),
@@ -129,6 +127,16 @@ impl Store {
     fn lock_writer(&self) -> MutexGuard<'_, Connection> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Opens a database that only its owner may read, making file and folder where needed.
+pub(crate) fn open_private(path: &Path) -> Result<Connection> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(|error| from_io("create the home directory", folder, error))?;
+    }
+    let connection = connect(path)?;
+    restrict_access(path)?;
+    Ok(connection)
 }
 
 fn connect(path: &Path) -> Result<Connection> {

@@ -31,7 +31,10 @@ impl Store {
         }
         for row in Self::messages_by_key(connection, &keys("messages x JOIN sessions owner ON owner.key = x.session")?)?
         {
-            found.push((row.message.id.clone(), ResolvedItem::Message(Box::new(row))));
+            // A viewer in one session has no other sessions.
+            if viewer.session.as_ref().is_none_or(|session| *session == row.message.session_id) {
+                found.push((row.message.id.clone(), ResolvedItem::Message(Box::new(row))));
+            }
         }
         for row in Self::chunks_by_key(connection, &keys("chunks x JOIN documents owner ON owner.key = x.document")?)? {
             if let Some(document) = Self::document_by_key(connection, row.document)? {

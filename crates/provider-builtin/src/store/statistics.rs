@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use memory_core::Result;
+use memory_core::{Result, Timestamp};
 use rusqlite::types::Value;
 use rusqlite::{Connection, params_from_iter};
 
@@ -22,18 +22,30 @@ pub(crate) struct StoreStatistics {
 }
 
 impl Store {
-    /// Counts what is active, in all (`None`) or in some scopes.
-    pub(crate) fn statistics(connection: &Connection, scopes: Option<&[i64]>) -> Result<StoreStatistics> {
+    /// Counts what is active, in all (`None`) or in some scopes, and there of one session.
+    pub(crate) fn statistics(
+        connection: &Connection,
+        scopes: Option<&[i64]>,
+        session: Option<&str>,
+        now: Timestamp,
+    ) -> Result<StoreStatistics> {
+        // A memory expires by its time, whether or not that has been noted.
+        let expired = format!("(state = 'expired' OR state = 'active' AND expires_at <= {})", now.nanoseconds());
+        let active = format!("state = 'active' AND (expires_at IS NULL OR expires_at > {})", now.nanoseconds());
         let condition = |column: &str| match scopes {
             Some(scopes) => format!("{column} IN ({})", placeholders(scopes.len())),
             None => "1".to_owned(),
         };
         let values: Vec<Value> = scopes.unwrap_or_default().iter().copied().map(Value::from).collect();
+        // A viewer in one session has no other sessions.
+        let narrowed = if session.is_some() { " AND e.session_id = ?" } else { "" };
+        let session = session.map(|session| Value::from(session.to_owned()));
         let count = |sql: String| -> Result<u64> {
+            let values = values.iter().chain(session.iter().filter(|_| sql.ends_with(narrowed)));
             connection
                 .prepare_cached(&sql)
                 .stored()?
-                .query_row(params_from_iter(values.iter()), |row| row.get::<_, i64>(0))
+                .query_row(params_from_iter(values), |row| row.get::<_, i64>(0))
                 .map(unsigned)
                 .stored()
         };
@@ -56,16 +68,16 @@ impl Store {
         };
         let scope = condition("scope");
         let mut by = BTreeMap::new();
-        by.insert("category".to_owned(), group("m.category", "AND m.state = 'active'")?);
-        by.insert("state".to_owned(), group("m.state", "")?);
-        by.insert("kind".to_owned(), group("m.kind", "AND m.state = 'active'")?);
+        by.insert("category".to_owned(), group("m.category", &format!("AND {active}"))?);
+        by.insert("state".to_owned(), group(&format!("CASE WHEN {expired} THEN 'expired' ELSE m.state END"), "")?);
+        by.insert("kind".to_owned(), group("m.kind", &format!("AND {active}"))?);
         Ok(StoreStatistics {
-            memories: count(format!("SELECT count(*) FROM memories WHERE {scope} AND state = 'active'"))?,
+            memories: count(format!("SELECT count(*) FROM memories WHERE {scope} AND {active}"))?,
             messages: count(format!(
-                "SELECT count(*) FROM messages m JOIN sessions e ON e.key = m.session WHERE {} AND m.state = 'active'",
+                "SELECT count(*) FROM messages m JOIN sessions e ON e.key = m.session WHERE {} AND m.state = 'active'{narrowed}",
                 condition("e.scope")
             ))?,
-            sessions: count(format!("SELECT count(*) FROM sessions WHERE {scope}"))?,
+            sessions: count(format!("SELECT count(*) FROM sessions e WHERE {scope}{narrowed}"))?,
             documents: count(format!("SELECT count(*) FROM documents WHERE {scope}"))?,
             chunks: count(format!(
                 "SELECT count(*) FROM chunks c JOIN documents d ON d.key = c.document WHERE {}",

@@ -1,7 +1,7 @@
 //! Digests of what was forgotten, so that it does not come back by re-import. Digests are keyed with a random key of
 //! the store, so that a digest alone does not let an outsider test guesses.
 
-use memory_core::Result;
+use memory_core::{NewMessage, Result};
 use rusqlite::{Connection, OptionalExtension, params};
 use sha2::{Digest, Sha256};
 
@@ -9,6 +9,36 @@ use super::Store;
 use super::row::SqliteResult;
 
 const KEY_NAME: &str = "tombstone_key";
+
+/// Something by which what was forgotten is known again. Only its digest is kept.
+pub(crate) struct Mark {
+    kind: &'static str,
+    value: Vec<u8>,
+}
+
+impl Mark {
+    /// Those of a memory: its text in canonical form, and its foreign id.
+    pub(crate) fn of_memory(canonical_hash: &[u8], external_id: Option<&str>) -> Vec<Self> {
+        let text = Self { kind: "text", value: canonical_hash.to_vec() };
+        let external = external_id.map(|id| Self { kind: "external_id", value: id.as_bytes().to_vec() });
+        std::iter::once(text).chain(external).collect()
+    }
+
+    /// Those of a message: its foreign id in its session, or else who said what when in it. The words alone are no mark:
+    /// "ok" may be said again.
+    pub(crate) fn of_message(message: &NewMessage, content: &str) -> Vec<Self> {
+        let session = message.session_id.as_str();
+        let mark = |kind, parts: [&str; 4]| Self { kind, value: parts.join("\u{1f}").into_bytes() };
+        match (&message.external_id, message.created_at) {
+            (Some(id), _) => vec![mark("message_external_id", [session, id, "", ""])],
+            (None, Some(at)) => {
+                let (role, at) = (format!("{:?}", message.role), at.nanoseconds().to_string());
+                vec![mark("message", [session, &role, &at, content])]
+            }
+            (None, None) => Vec::new(),
+        }
+    }
+}
 
 impl Store {
     fn tombstone_key(connection: &Connection) -> Result<String> {
@@ -38,35 +68,20 @@ impl Store {
         Ok(Sha256::new().chain_update(key.as_bytes()).chain_update(inner).finalize().to_vec())
     }
 
-    /// Remembers that a text, and a foreign id, were forgotten in a scope.
-    pub(crate) fn put_tombstone(
-        &self,
-        connection: &Connection,
-        scope: i64,
-        memory: &str,
-        canonical_hash: &[u8],
-        external_id: Option<&str>,
-    ) -> Result<()> {
-        let mut digests = vec![Self::tombstone_digest(connection, "text", canonical_hash)?];
-        if let Some(external_id) = external_id {
-            digests.push(Self::tombstone_digest(connection, "external_id", external_id.as_bytes())?);
-        }
+    /// Remembers that something was forgotten in a scope, by its marks. `item` is its id.
+    pub(crate) fn put_tombstone(&self, connection: &Connection, scope: i64, item: &str, marks: &[Mark]) -> Result<()> {
         let mut insert = connection
             .prepare_cached("INSERT OR REPLACE INTO tombstones(scope, digest, memory, at) VALUES (?1, ?2, ?3, ?4)")
             .stored()?;
-        for digest in digests {
-            insert.execute(params![scope, digest, memory, self.clock.now().nanoseconds()]).stored()?;
+        for mark in marks {
+            let digest = Self::tombstone_digest(connection, mark.kind, &mark.value)?;
+            insert.execute(params![scope, digest, item, self.clock.now().nanoseconds()]).stored()?;
         }
         Ok(())
     }
 
-    /// True when this text or foreign id was forgotten in the scope.
-    pub(crate) fn has_tombstone(
-        connection: &Connection,
-        scope: i64,
-        canonical_hash: &[u8],
-        external_id: Option<&str>,
-    ) -> Result<bool> {
+    /// True when something with one of these marks was forgotten in the scope.
+    pub(crate) fn has_tombstone(connection: &Connection, scope: i64, marks: &[Mark]) -> Result<bool> {
         let any: bool = connection
             .prepare_cached("SELECT EXISTS (SELECT 1 FROM tombstones WHERE scope = ?1)")
             .stored()?
@@ -75,19 +90,25 @@ impl Store {
         if !any {
             return Ok(false);
         }
-        let mut digests = vec![Self::tombstone_digest(connection, "text", canonical_hash)?];
-        if let Some(external_id) = external_id {
-            digests.push(Self::tombstone_digest(connection, "external_id", external_id.as_bytes())?);
-        }
         let mut select = connection
             .prepare_cached("SELECT EXISTS (SELECT 1 FROM tombstones WHERE scope = ?1 AND digest = ?2)")
             .stored()?;
-        for digest in digests {
+        for mark in marks {
+            let digest = Self::tombstone_digest(connection, mark.kind, &mark.value)?;
             if select.query_row(params![scope, digest], |row| row.get(0)).stored()? {
                 return Ok(true);
             }
         }
         Ok(false)
+    }
+
+    /// True when the item with this id was forgotten.
+    pub(crate) fn has_tombstone_of(connection: &Connection, item: &str) -> Result<bool> {
+        connection
+            .prepare_cached("SELECT EXISTS (SELECT 1 FROM tombstones WHERE memory = ?1)")
+            .stored()?
+            .query_row(params![item], |row| row.get(0))
+            .stored()
     }
 
     /// Takes back the tombstones of a memory that is restored, and any of the same text.

@@ -1,7 +1,8 @@
 //! Erasing leaves no byte of a text in any file of the home.
 
 use memory_core::{
-    DeleteRequest, MemoryChanges, MemoryProvider, NewMemory, NoProgress, UpdateRequest, WriteItem, WriteOutcome,
+    DeleteRequest, MemoryChanges, MemoryProvider, NewMemory, NewMessage, NoProgress, Role, Scope, UpdateRequest,
+    WriteItem, WriteOutcome, WriteRequest, WriteResult,
 };
 use serde_json::json;
 
@@ -70,6 +71,33 @@ async fn an_erased_message_is_in_no_file_and_its_neighbours_stay() {
         assert_eq!(ask(&provider, word).await.hits[0].text.split(' ').next_back(), Some(word));
     }
     assert_eq!(provider.statistics(None).await.unwrap().messages, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_erased_message_does_not_come_back_by_import() {
+    let home = Home::new();
+    let provider = home.open().await;
+    let at = "2026-05-01T08:00:00Z".parse().ok();
+    let said = |text: &str, external_id: Option<&str>| {
+        let message = NewMessage::new(Scope::default(), "talk", Role::User, text);
+        WriteItem::Message(Box::new(NewMessage {
+            created_at: at,
+            external_id: external_id.map(str::to_owned),
+            ..message
+        }))
+    };
+    let items = vec![said("那只苍鹭在屋顶上", None), said("the egret came later", Some("e1")), said("ok", None)];
+    let write = async |force| {
+        let request = WriteRequest { items: items.clone(), force, repeated: false };
+        provider.write(request).await.unwrap().items
+    };
+    let ids: Vec<String> = write(false).await.into_iter().take(2).map(|result| result.id.unwrap()).collect();
+    let request = DeleteRequest { viewer: viewer(), ids, erase: true, dry_run: false };
+    assert_eq!(provider.delete(request).await.unwrap().deleted.len(), 2);
+    let outcomes = |items: Vec<WriteResult>| items.into_iter().map(|result| result.outcome).collect::<Vec<_>>();
+    let again = outcomes(write(false).await);
+    assert_eq!(again, [WriteOutcome::Rejected, WriteOutcome::Rejected, WriteOutcome::Stored], "nobody erased the ok");
+    assert_eq!(outcomes(write(true).await)[0], WriteOutcome::Stored, "who insists may");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -39,6 +39,8 @@ async fn an_expired_memory_is_no_longer_recalled() {
     assert_eq!(texts(&ask(&provider, "Where is the car parked?").await), ["The car is a small station wagon"]);
     assert_eq!(listed(&provider, None, ListSort::Recent).await, ["The car is a small station wagon"]);
     assert_eq!(listed(&provider, Some(State::Expired), ListSort::Recent).await, ["The car is parked on level three"]);
+    let counts = provider.statistics(None).await.unwrap();
+    assert_eq!((counts.memories, counts.by["state"]["expired"]), (1, 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]

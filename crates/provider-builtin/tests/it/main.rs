@@ -5,6 +5,7 @@ mod documents;
 mod embedders;
 mod erasure;
 mod lifetime;
+mod sessions;
 mod support;
 mod tools;
 mod upkeep;

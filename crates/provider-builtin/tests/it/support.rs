@@ -63,7 +63,7 @@ pub fn memory(text: &str) -> NewMemory {
 }
 
 pub async fn write(provider: &BuiltinProvider, item: WriteItem) -> WriteResult {
-    provider.write(WriteRequest { items: vec![item], force: false }).await.unwrap().items.remove(0)
+    provider.write(WriteRequest { items: vec![item], force: false, repeated: false }).await.unwrap().items.remove(0)
 }
 
 /// Writes a new memory. Answers its id.

@@ -75,7 +75,7 @@ async fn a_long_backlog_is_told() {
             memory_core::WriteItem::Message(Box::new(message))
         })
         .collect();
-    provider.write(memory_core::WriteRequest { items, force: false }).await.unwrap();
+    provider.write(memory_core::WriteRequest { items, force: false, repeated: false }).await.unwrap();
     let recall = provider.search(SearchRequest::new(viewer(), "axolotl")).await.unwrap();
     assert_eq!((recall.outcome, recall.reason), (RecallOutcome::Degraded, Some(memory_core::RecallReason::IndexLag)));
     provider.index_pending(&NoProgress).await.unwrap();

@@ -71,6 +71,19 @@ choice! {
 }
 
 choice! {
+    /// Which interface a Mem0 service speaks.
+    Mem0Dialect {
+        /// Found out by asking.
+        #[default]
+        Auto = "auto",
+        /// That of the hosted platform.
+        Platform = "platform",
+        /// That of the open-source server.
+        SelfHosted = "self_hosted",
+    }
+}
+
+choice! {
     /// Whose memories are put into a prompt.
     InjectScope {
         /// Those of the workspace.

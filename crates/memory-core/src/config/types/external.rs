@@ -6,6 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use super::Mem0Dialect;
 use crate::{SafeUrl, Secret};
 
 /// Section `memory.external`.
@@ -20,6 +21,24 @@ pub struct ExternalConfig {
     pub scope_id: String,
     /// Seconds to wait for an answer.
     pub timeout: f64,
+    /// Seconds the provider may take to get ready.
+    pub initialize_timeout: f64,
+    /// Seconds closing may take to hand over what waits.
+    pub shutdown_timeout: f64,
+    /// Seconds without a turn after which a session counts as ended.
+    pub idle_timeout: f64,
+    /// How often a call that may succeed later is tried again at once.
+    pub retries: u32,
+    /// How many calls may be under way at once.
+    pub concurrency: u32,
+    /// How many failures in a row open the circuit.
+    pub breaker_failures: u32,
+    /// Seconds the circuit stays open before one call is tried.
+    pub breaker_cooldown: f64,
+    /// Plugins that may be used; empty means any that is trusted.
+    pub allowed_plugins: Vec<String>,
+    /// Whether a plugin must have been trusted with `memory plugin trust`.
+    pub require_trust: bool,
     /// The embedded stores under the names the documents use.
     pub openjiuwen: OpenJiuwenConfig,
     /// Mem0.
@@ -39,6 +58,15 @@ impl Default for ExternalConfig {
             user_id: "__default__".into(),
             scope_id: "__default__".into(),
             timeout: 5.0,
+            initialize_timeout: 30.0,
+            shutdown_timeout: 10.0,
+            idle_timeout: 1800.0,
+            retries: 2,
+            concurrency: 8,
+            breaker_failures: 5,
+            breaker_cooldown: 120.0,
+            allowed_plugins: Vec::new(),
+            require_trust: true,
             openjiuwen: OpenJiuwenConfig::default(),
             mem0: Mem0Config::default(),
             openviking: OpenVikingConfig::default(),
@@ -75,10 +103,22 @@ pub struct Mem0Config {
     pub user_id: String,
     /// The agent there.
     pub agent_id: String,
+    /// The application there.
+    pub app_id: String,
+    /// The run there.
+    pub run_id: String,
     /// The address of the service; empty means the hosted one.
     pub base_url: SafeUrl,
+    /// Which of its two interfaces the service speaks.
+    pub dialect: Mem0Dialect,
     /// Whether the service ranks its answers once more.
     pub rerank: bool,
+    /// Whether the service extracts facts from turns; otherwise it keeps the text.
+    pub infer: bool,
+    /// Hits below this score, on the scale of the service, are left out.
+    pub threshold: f64,
+    /// Seconds to wait until an asynchronous addition is real.
+    pub event_timeout: f64,
 }
 
 impl Default for Mem0Config {
@@ -87,8 +127,14 @@ impl Default for Mem0Config {
             api_key: Secret::default(),
             user_id: String::new(),
             agent_id: String::new(),
+            app_id: String::new(),
+            run_id: String::new(),
             base_url: SafeUrl::default(),
+            dialect: Mem0Dialect::default(),
             rerank: true,
+            infer: true,
+            threshold: 0.1,
+            event_timeout: 60.0,
         }
     }
 }
@@ -105,6 +151,12 @@ pub struct OpenVikingConfig {
     pub account: String,
     /// The user there.
     pub user: String,
+    /// The peer whose memories are kept apart; empty means none.
+    pub peer: String,
+    /// Hits below this score, on the scale of the server, are left out.
+    pub threshold: f64,
+    /// Seconds to wait until the server has extracted memories from a session.
+    pub commit_timeout: f64,
 }
 
 impl Default for OpenVikingConfig {
@@ -114,6 +166,9 @@ impl Default for OpenVikingConfig {
             api_key: Secret::default(),
             account: "root".into(),
             user: "default".into(),
+            peer: String::new(),
+            threshold: 0.0,
+            commit_timeout: 60.0,
         }
     }
 }

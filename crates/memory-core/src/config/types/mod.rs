@@ -9,7 +9,9 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-pub use choice::{DocumentLayout, EmbeddingKind, EngineMode, InjectScope, LifecyclePreset, Rerank, SecretPolicy};
+pub use choice::{
+    DocumentLayout, EmbeddingKind, EngineMode, InjectScope, LifecyclePreset, Mem0Dialect, Rerank, SecretPolicy,
+};
 pub use external::{ExternalConfig, Mem0Config, OpenJiuwenConfig, OpenVikingConfig, PluginSection};
 pub use retrieval::{DocumentsConfig, EmbeddingConfig, LlmConfig, SearchConfig};
 pub use upkeep::{

@@ -163,7 +163,9 @@ impl Checker<'_> {
         match kind {
             Kind::Text if text.is_empty() => Ok(None),
             Kind::Id if bare_digits && text.bytes().all(|byte| byte.is_ascii_digit()) => Err(Mismatch::Unquoted),
-            Kind::Integer { .. } | Kind::Number { .. } | Kind::SecretList | Kind::PathList => Err(Mismatch::Kind),
+            Kind::Integer { .. } | Kind::Number { .. } | Kind::SecretList | Kind::IdList | Kind::PathList => {
+                Err(Mismatch::Kind)
+            }
             Kind::Flag | Kind::OptionalFlag => Ok(Some(Value::from(read_flag(text).ok_or(Mismatch::Kind)?))),
             _ => Ok(Some(kind.read_text(text, self.base)?)),
         }

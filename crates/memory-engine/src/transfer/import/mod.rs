@@ -127,7 +127,7 @@ impl Importer<'_> {
         }
         if !batch.writes.is_empty() {
             let (numbers, items): (Vec<u64>, Vec<WriteItem>) = batch.writes.into_iter().unzip();
-            let written = self.target.write(WriteRequest { items, force: self.options.force }).await?;
+            let written = self.target.write(WriteRequest { items, force: self.options.force, repeated: false }).await?;
             self.count(name, &numbers, written)?;
         }
         if !batch.inserts.is_empty() {
