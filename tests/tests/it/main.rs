@@ -9,5 +9,6 @@ mod hostile;
 mod index_damage;
 mod kill;
 mod model;
+mod outage;
 mod processes;
 mod scopes;
