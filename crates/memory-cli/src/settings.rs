@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use memory_core::config::{Environment, Loaded, Loader};
+use memory_core::config::{Config, Environment, Loaded, Loader};
 use memory_core::{Error, ErrorKind, Result, SystemClock, Team, TeamRole, Viewer};
 use memory_engine::{BuiltinProvider, Memory};
 
@@ -24,7 +24,10 @@ impl Settings {
     /// Reads the configuration and starts the log.
     pub(crate) fn load(global: &Global) -> Result<Self> {
         let loaded = loader(global).load()?;
-        start_log(&loaded.config.memory.log)?;
+        let log = &loaded.config.memory.log;
+        // With --json a failure is one object on stderr: remarks are left out, unless they were asked for.
+        let unasked = *log == Config::default().memory.log && global.verbose == 0;
+        start_log(if global.json && unasked { "off" } else { log })?;
         let external = &loaded.config.memory.external;
         let viewer = Viewer {
             agent: global.agent.clone(),

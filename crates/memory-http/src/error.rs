@@ -84,6 +84,8 @@ fn message_of(body: &[u8], key: &Secret) -> Option<String> {
         Err(_) => text.into_owned(),
     };
     let message = if key.is_empty() { message } else { message.replace(key.expose(), "****") };
+    // What a service says is shown on terminals: no character of it may steer one.
+    let message: String = message.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let line = message.split_whitespace().collect::<Vec<_>>().join(" ");
     let end = line.char_indices().nth(LONGEST_MESSAGE).map_or(line.len(), |(end, _)| end);
     line.get(..end).filter(|line| !line.is_empty()).map(str::to_owned)

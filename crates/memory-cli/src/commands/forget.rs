@@ -39,7 +39,7 @@ pub(super) async fn forget(context: &Context<'_>, arguments: ForgetArguments) ->
             output.error(&not_found(&report.missing));
         } else if dry_run {
             output.hint("nothing was changed; run it again with --yes");
-        } else if !arguments.erase {
+        } else if !arguments.erase && memory.builtin.is_some() {
             output.hint("`memory restore ID` brings it back");
         }
     }

@@ -1,5 +1,6 @@
 //! `memory list`
 
+use memory_core::config::EngineMode;
 use memory_core::{HitKind, ListRequest, ListSort};
 
 use super::Context;
@@ -70,6 +71,11 @@ pub(super) async fn list(context: &Context<'_>, arguments: ListArguments) -> Res
 
 /// A store without memories may still have messages.
 async fn nothing_to_list(context: &Context<'_>, memory: &memory_engine::Memory, sort: ListSort) -> Result<(), Stop> {
+    if memory.engine.mode() == EngineMode::None {
+        context.output.note("memory is switched off (memory.engine is `none`)");
+        context.output.hint("set memory.engine (MEMORY_ENGINE) to builtin");
+        return Ok(());
+    }
     let messages = ListRequest {
         viewer: context.viewer().clone(),
         kind: Some(HitKind::Message),

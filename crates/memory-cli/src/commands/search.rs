@@ -208,7 +208,9 @@ fn explain(recall: &Recall, reason: Option<RecallReason>, output: &Output) {
             ("more was written than could be looked at", "run `memory reindex`, or ask again in a moment")
         }
         Some(RecallReason::EmbedderFailed) => ("the embedder failed; words alone answered", "run `memory doctor`"),
-        Some(RecallReason::ProviderUnavailable) => ("a provider did not answer in time", "run `memory provider check`"),
+        Some(RecallReason::ProviderUnavailable) => {
+            ("the external provider took no part", "run `memory provider check`")
+        }
         Some(_) => ("the answer may not be whole", "run `memory doctor`"),
     };
     if recall.outcome == RecallOutcome::Empty {

@@ -34,6 +34,19 @@ impl Outgoing {
         }
     }
 
+    /// Names a memory without a foreign id by what it says, so that importing it again makes it once. Tells whether it did.
+    pub(super) fn name_by_text(item: &mut WriteItem) -> bool {
+        match item {
+            WriteItem::Memory(memory) if memory.external_id.as_ref().is_none_or(|id| id.trim().is_empty()) => {
+                let title = memory.title.as_deref().unwrap_or_default();
+                let name = ["text", title.trim(), memory.body.trim()].join("\u{1f}");
+                memory.external_id = Some(Id::of_foreign(&name).to_string());
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// The delivery of a named item. Its key is its ticket: the same item again is the same delivery.
     pub(super) fn write(&self, item: WriteItem, force: bool) -> Result<NewDelivery> {
         let item = (self.sanitise)(item)?;

@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 
 use super::handover::Settled;
-use super::outgoing::{check_capability, personal, scope_of, ticket};
+use super::outgoing::{Outgoing, check_capability, personal, scope_of, ticket};
 use super::remote::{Remote, Target, id_of};
-use super::{DeliveryState, NewDelivery};
+use super::{DeliveryState, Link, NewDelivery};
 use crate::{
-    DeleteReport, DeleteRequest, Error, Id, MemoryProvider, Result, Scope, UpdateRequest, Viewer, WriteItem,
-    WriteOutcome, WriteReport, WriteRequest, WriteResult,
+    DeleteReport, DeleteRequest, Error, Id, Item, MemoryProvider, NewMemory, Result, Scope, UpdateRequest, Viewer,
+    WriteItem, WriteOutcome, WriteReport, WriteRequest, WriteResult,
 };
 
 impl Remote {
@@ -108,8 +108,18 @@ impl Remote {
         if let Err(error) = check_capability(&item, self.guarded.capability(), &self.name) {
             return Ok(Err(WriteResult::rejected(error.to_string())));
         }
+        let named_by_text = !force && Outgoing::name_by_text(&mut item);
         self.outgoing.name(&mut item);
-        let link = self.queue.remote_of(&ticket(&item)).await?;
+        let mut link = self.queue.remote_of(&ticket(&item)).await?;
+        if named_by_text
+            && let (Some(known), WriteItem::Memory(memory)) = (&link, &mut item)
+            && !known.forgotten
+            && !self.still_says(known, memory).await
+        {
+            // It was changed since: this is another one.
+            memory.external_id = Some(self.outgoing.fresh().to_string());
+            link = None;
+        }
         let mut delivery = match self.outgoing.write(item, force) {
             Ok(delivery) => delivery,
             Err(error) => return Ok(Err(WriteResult::rejected(error.to_string()))),
@@ -178,6 +188,18 @@ impl Remote {
             }
         }
         Ok(report)
+    }
+
+    /// Whether the provider still has a memory as it was written; assumed while it cannot be asked.
+    async fn still_says(&self, link: &Link, memory: &NewMemory) -> bool {
+        let viewer = super::recover::viewer_of(&memory.scope);
+        match self.guarded.get(&viewer, &[link.remote.to_string()]).await {
+            Ok(report) => report.items.iter().any(|item| match item {
+                Item::Memory(known) => known.body.trim() == memory.body.trim(),
+                Item::Message(_) | Item::Chunk(_) => false,
+            }),
+            Err(_) => true,
+        }
     }
 
     async fn is_there(&self, viewer: &Viewer, remote: &str) -> Result<bool> {

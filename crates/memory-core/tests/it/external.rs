@@ -328,3 +328,28 @@ async fn a_turn_with_an_id_is_taken_once() {
         assert_eq!(setting.external.turns().len(), 2);
     }
 }
+
+#[tokio::test]
+async fn the_same_text_written_again_is_one_memory_until_it_is_changed() {
+    let setting = setting();
+    let first = setting.add("猫叫咪咪").await;
+    assert_eq!(first.outcome, WriteOutcome::Stored);
+    let again = setting.add("猫叫咪咪").await;
+    assert_eq!((again.outcome, again.id), (WriteOutcome::Deduped, first.id.clone()));
+    setting.external.set(DOWN);
+    assert_eq!(
+        setting.add("猫叫咪咪").await.outcome,
+        WriteOutcome::Deduped,
+        "what was delivered is known without asking"
+    );
+    let waiting = [setting.add("狗叫旺财").await, setting.add("狗叫旺财").await];
+    assert_eq!(waiting[0].id, waiting[1].id, "what waits is known too");
+    setting.external.set(Weather::Fine);
+    setting.deliver_all().await;
+    assert_eq!(setting.external.bodies(), ["猫叫咪咪", "狗叫旺财"]);
+    let changes = MemoryChanges { body: Some("猫叫花花".into()), ..MemoryChanges::default() };
+    let request = UpdateRequest { viewer: Viewer::default(), id: first.id.unwrap(), changes, expected_revision: None };
+    setting.engine.update(request).await.unwrap();
+    assert_eq!(setting.add("猫叫咪咪").await.outcome, WriteOutcome::Stored, "nothing says so any more");
+    assert_eq!(setting.external.bodies(), ["猫叫花花", "狗叫旺财", "猫叫咪咪"]);
+}

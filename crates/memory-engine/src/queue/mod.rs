@@ -41,6 +41,17 @@ pub enum Chosen {
     All,
 }
 
+/// The store is another file, and sound: a damaged queue is told apart from it.
+fn of_queue(path: &Path, error: Error) -> Error {
+    if error.kind() != ErrorKind::Corrupt {
+        return error.with_context("queue", path.display());
+    }
+    let message = format!("the queue to the external provider is damaged ({})", path.display());
+    Error::new(ErrorKind::Corrupt, message)
+        .with_hint("move that file away: what waited in it is lost, what is stored here is not touched; then run `memory provider sync`")
+        .with_source(error)
+}
+
 impl SqliteQueue {
     /// The file of the queues of a home.
     pub fn path_in(home: &Path) -> PathBuf {
@@ -51,8 +62,7 @@ impl SqliteQueue {
     pub async fn open(path: PathBuf, provider: impl Into<String>, clock: Arc<dyn Clock>) -> Result<Self> {
         let provider = provider.into();
         sqlite::blocking(move || {
-            let connection =
-                sqlite::open(&path, MIGRATIONS).map_err(|error| error.with_context("queue", path.display()))?;
+            let connection = sqlite::open(&path, MIGRATIONS).map_err(|error| of_queue(&path, error))?;
             Ok(Self(Arc::new(Parts { path, provider, clock, connection: Mutex::new(connection) })))
         })
         .await
@@ -141,7 +151,7 @@ impl SqliteQueue {
                 transaction.commit()?;
                 Ok(answer)
             });
-            answer.map_err(|error| damaged_or(operation, error).with_context("queue", parts.path.display()))
+            answer.map_err(|error| of_queue(&parts.path, damaged_or(operation, error)))
         })
         .await
     }

@@ -302,3 +302,14 @@ async fn killed_while_it_delivers() {
     queue.delivered(again.number, Vec::new()).await.unwrap();
     assert_eq!(text(&take(&queue, 30).await.unwrap()), "2");
 }
+
+#[tokio::test]
+async fn a_damaged_file_is_told_apart_from_the_store() {
+    let place = Place::new();
+    std::fs::create_dir_all(place.path().parent().unwrap()).unwrap();
+    std::fs::write(place.path(), "garbage ".repeat(1_000)).unwrap();
+    let error = SqliteQueue::open(place.path(), "mem0", place.clock.clone()).await.unwrap_err();
+    assert_eq!(error.kind(), memory_core::ErrorKind::Corrupt);
+    assert!(error.to_string().starts_with("the queue to the external provider is damaged"), "{error}");
+    assert!(error.hints()[0].contains("move that file away"), "{error:?}");
+}

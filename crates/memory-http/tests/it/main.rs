@@ -212,6 +212,15 @@ async fn the_key_is_never_printed() {
     }
 }
 
+#[tokio::test]
+async fn what_a_service_says_cannot_steer_a_terminal() {
+    let body = json!({"detail": "\u{1b}[31mred\u{7} \u{9b}2J 红"}).to_string();
+    let server = serve(answer("500 x", "", &body)).await;
+    let error = get(&builder(&server.url).build().unwrap()).await.unwrap_err();
+    assert!(error.to_string().ends_with("[31mred 2J 红"), "{error}");
+    assert!(!error.to_string().chars().any(char::is_control));
+}
+
 #[test]
 fn an_address_must_be_one() {
     for wrong in ["", "host", "ftp://host", "http://", "file:///etc/passwd", "http://[::"] {
