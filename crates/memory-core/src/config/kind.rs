@@ -190,7 +190,16 @@ fn is_url(text: &str) -> bool {
     rest.is_some_and(|rest| {
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
         let host = authority.rsplit('@').next().unwrap_or_default();
-        !host.is_empty() && !host.starts_with(':') && !text.contains(|c: char| c.is_whitespace() || c.is_control())
+        // A port is a number, and brackets stand around an IPv6 address only.
+        let (name, port) = match host.strip_prefix('[').map(|inner| inner.split_once(']')) {
+            Some(Some((address, rest))) if address.parse::<std::net::Ipv6Addr>().is_ok() => {
+                (address, rest.strip_prefix(':'))
+            }
+            Some(_) => return false,
+            None => host.split_once(':').map_or((host, None), |(name, port)| (name, Some(port))),
+        };
+        let port_fits = port.is_none_or(|port| port.is_empty() || port.parse::<u16>().is_ok());
+        !name.is_empty() && port_fits && !text.contains(|c: char| c.is_whitespace() || c.is_control())
     })
 }
 
@@ -264,10 +273,27 @@ mod tests {
 
     #[test]
     fn addresses_are_checked() {
-        for right in ["http://127.0.0.1:1933", "https://用户@例子.公司/v1?key=x", "HTTP://h"] {
+        for right in [
+            "http://127.0.0.1:1933",
+            "https://用户@例子.公司/v1?key=x",
+            "HTTP://h",
+            "http://[::1]:80/v1",
+            "http://[::1]",
+        ] {
             assert!(read(Kind::Url, right).is_ok(), "{right}");
         }
-        for wrong in ["localhost:80", "http://", "http:///v1", "http://a b", "ftp://h", "http://:80"] {
+        for wrong in [
+            "localhost:80",
+            "http://",
+            "http:///v1",
+            "http://a b",
+            "ftp://h",
+            "http://:80",
+            "http://[bad",
+            "http://[x]:1",
+            "http://h:99999",
+            "http://h:x",
+        ] {
             assert_eq!(read(Kind::Url, wrong), Err(DoesNotFit), "{wrong}");
         }
         for right in ["127.0.0.1:0", "[::1]:8930", "localhost:80"] {
