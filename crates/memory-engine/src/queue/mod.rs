@@ -44,7 +44,7 @@ pub enum Chosen {
 /// The store is another file, and sound: a damaged queue is told apart from it.
 fn of_queue(path: &Path, error: Error) -> Error {
     if error.kind() != ErrorKind::Corrupt {
-        return error.with_context("queue", path.display());
+        return error;
     }
     let message = format!("the queue to the external provider is damaged ({})", path.display());
     Error::new(ErrorKind::Corrupt, message)
@@ -151,7 +151,9 @@ impl SqliteQueue {
                 transaction.commit()?;
                 Ok(answer)
             });
-            answer.map_err(|error| of_queue(&parts.path, damaged_or(operation, error)))
+            answer.map_err(|error| {
+                of_queue(&parts.path, damaged_or(operation, error).with_context("queue", parts.path.display()))
+            })
         })
         .await
     }
